@@ -1,0 +1,100 @@
+"""Docstrings of the estimators, put together from one description of each parameter."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TypeVar
+
+_Class = TypeVar("_Class", bound=type)
+
+_PARAMETERS = {
+    "n_components": """int, default=2
+    Number of components k: columns of U and V.""",
+    "alpha": """float or "auto", default="auto"
+    Weight α of the graph penalty. A number is taken as it is; "auto" follows from `strength`.
+    With 0 no graph is built.""",
+    "beta": """float or "auto", default="auto"
+    Weight β of the penalty on the basis. A number is taken as it is; "auto" follows from
+    `strength`. Only {product} matters to the clusters of the codes.""",
+    "strength": """float, default={strength}
+    Dimensionless strength λ of both penalties together, used where `alpha` or `beta` is "auto".
+    The default needs no tuning as a rule; larger values give smoother codes.""",
+    "graph": """{{"knn"}}, sparse matrix or transformer, default="knn"
+    Which samples are neighbours: the symmetrised exact nearest-neighbour graph, a sparse matrix
+    of weights of shape (n_samples, n_samples), or a scikit-learn neighbours transformer.
+    With "knn" or a transformer, equal samples are one vertex of the graph (solver "cd").""",
+    "n_neighbors": """int, default=5
+    Number p of nearest neighbours in the graph, and of training samples that a new sample is
+    tied to.""",
+    "solver": """{{"cd", "mu"}}, default="cd"
+    "cd": coordinate descent on the codes, rescaling and extrapolation; fast. "mu": the paper's
+    multiplicative updates, iterate by iterate; entries of V that are zero stay zero.""",
+    "init": """{{"auto", "random", "svd", "kmeans", "exemplar"}} or (U0, V0), default="auto"
+    Start. "random": U uniform in [−1, 1], V in [0, 1], as in the paper; "svd": from the truncated
+    SVD; "kmeans": cluster indicators; "exemplar": k samples as the basis; or two arrays of shape
+    (n_features, k) and (n_samples, k). "auto" is {auto}.""",
+    "n_init": """int, default=1
+    Number of starts; the one with the lowest objective is kept.""",
+    "max_iter": """int, default=200
+    Most iterations of a run.""",
+    "tol": """float, default=1e-4
+    A run has converged when the objective falls by less than this share in one iteration. With 0
+    it makes exactly `max_iter` iterations.""",
+    "callback": """callable, default=None
+    Called after each iteration with a `seminmf.Progress`; a run stops when it returns True.""",
+    "verbose": """int, default=0
+    Log the objective every so many iterations (logger "seminmf").""",
+    "random_state": """int, RandomState or None, default=None
+    For the starts that draw random numbers.""",
+}
+
+_ATTRIBUTES = """
+Attributes
+----------
+components_ : ndarray of shape (n_components, n_features)
+    The basis, Uᵀ.
+codes_ : ndarray of shape (n_samples, n_components)
+    The codes V ≥ 0 of the training samples.
+residuals_ : ndarray of shape (n_samples,)
+    ‖x_i − U v_i‖ for each sample: how badly the model fits it, the outlier score.
+objective_ : float
+    The objective at the end.
+objective_history_ : ndarray of shape (n_iter_,)
+    The objective after each iteration.
+kkt_residual_ : float
+    Relative violation of the first-order optimality conditions at the end.
+n_iter_ : int
+    Number of iterations of the best run.
+converged_ : bool
+    Whether it ended because of `tol`.
+alpha_, beta_ : float
+    The weights of the penalties that were used.
+n_features_in_ : int
+    Number of features seen in fit.
+feature_names_in_ : ndarray of shape (n_features_in_,)
+    Their names, if X had any.
+
+References
+----------
+.. [1] A. Rhodes, B. Jiang, J. Jiang, "Graph Regularized Sparse L2,1 Semi-Nonnegative Matrix
+   Factorization for Data Reduction".
+.. [2] C. Ding, T. Li, M. Jordan, "Convex and Semi-Nonnegative Matrix Factorizations", 2010.
+.. [3] P. Luo, J. Peng, "Group Sparsity and Graph Regularized Semi-Nonnegative Matrix
+   Factorization with Discriminability for Data Representation", 2017.
+"""
+
+
+def documented(cls: _Class) -> _Class:
+    """Add the sections Parameters, Attributes and References to a class's docstring."""
+    defaults = {
+        name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()
+    }
+    values = {
+        "strength": f"{defaults.get('strength', 0):g}",
+        "product": "the product αβ" if cls.__name__ == "L21SemiNMF" else "the product αβ²",
+        "auto": '"svd"',
+    }
+    lines = [inspect.cleandoc(cls.__doc__ or ""), "", "Parameters", "----------"]
+    lines += [f"{name} : {_PARAMETERS[name].format(**values)}" for name in defaults]
+    cls.__doc__ = "\n".join(lines) + "\n" + _ATTRIBUTES
+    return cls

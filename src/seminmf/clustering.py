@@ -1,0 +1,110 @@
+"""Clusters from a factorization: k-means on its codes."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._types import FloatArray, IntArray
+from ._validation import check_integer
+
+
+class FactorKMeans(ClusterMixin, BaseEstimator):
+    """Factorize X ≈ V Uᵀ, then cluster the codes V by k-means.
+
+    Parameters
+    ----------
+    factorizer : estimator
+        A factorization such as `L21SemiNMF`; it is cloned, not changed.
+    n_clusters : int or None, default=None
+        Number of clusters; None takes the factorizer's ``n_components``, as the paper does.
+    random_state : int, RandomState or None, default=None
+        For k-means, and for the factorizer if it has no ``random_state`` of its own.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each training sample.
+    factorizer_ : estimator
+        The fitted factorization.
+    kmeans_ : sklearn.cluster.KMeans
+        The fitted k-means.
+    cluster_centers_ : ndarray of shape (n_clusters, n_components)
+        Centres of the clusters, in the space of the codes.
+    n_features_in_ : int
+    """
+
+    def __init__(
+        self, factorizer: Any, n_clusters: int | None = None, random_state: Any = None
+    ) -> None:
+        self.factorizer = factorizer
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Factorize X and cluster its codes.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self : object
+        """
+        if not hasattr(self.factorizer, "fit_transform"):
+            raise ValueError(
+                "factorizer must be an estimator with fit_transform, such as "
+                f"seminmf.L21SemiNMF(n_components=10), got {self.factorizer!r}."
+            )
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=2
+        )
+        rng = check_random_state(self.random_state)
+        factorizer = clone(self.factorizer)
+        if "random_state" in factorizer.get_params() and factorizer.random_state is None:
+            factorizer.set_params(random_state=rng.randint(2**31 - 1))
+        n_clusters = self.n_clusters
+        if n_clusters is None:
+            n_clusters = factorizer.get_params().get("n_components")
+        n_clusters = check_integer("n_clusters", n_clusters, 1)
+        if n_clusters > X.shape[0]:
+            raise ValueError(
+                f"n_clusters={n_clusters} is larger than the number of samples, "
+                f"n_samples = {X.shape[0]}; choose fewer clusters."
+            )
+        codes = factorizer.fit_transform(X)
+        self.kmeans_ = KMeans(
+            n_clusters=n_clusters, n_init=10, random_state=rng.randint(2**31 - 1)
+        ).fit(codes)
+        self.factorizer_ = factorizer
+        self.labels_: IntArray = self.kmeans_.labels_
+        self.cluster_centers_: FloatArray = self.kmeans_.cluster_centers_
+        return self
+
+    def predict(self, X: Any) -> IntArray:
+        """Clusters of new samples: the centre nearest to their codes.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+        labels: IntArray = self.kmeans_.predict(self.factorizer_.transform(X))
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

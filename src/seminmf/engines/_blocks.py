@@ -1,0 +1,87 @@
+"""Row blocks of X: the only places where its entries are read, one class per kind of storage."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray, IntArray
+
+
+class Block(Protocol):
+    """A few consecutive rows of X."""
+
+    def times(self, basis: FloatArray, out: FloatArray) -> None:
+        """``out`` = X_b · U."""
+
+    def adjoint_times(self, weighted: FloatArray) -> FloatArray:
+        """X_bᵀ · Z."""
+
+    def squares(self) -> FloatArray:
+        """‖x_i‖² for each row."""
+
+    def exact_residuals(self, rows: IntArray, codes: FloatArray, basis: FloatArray) -> FloatArray:
+        """‖x_i − U v_i‖ for the given rows, without cancellation."""
+
+
+def _row_lengths(rows: FloatArray) -> FloatArray:
+    lengths: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return lengths
+
+
+class DenseBlock:
+    """A view of an array in memory or mapped from a file."""
+
+    def __init__(self, rows: FloatArray) -> None:
+        self.rows = rows
+
+    def times(self, basis: FloatArray, out: FloatArray) -> None:
+        np.dot(self.rows, basis, out=out)
+
+    def adjoint_times(self, weighted: FloatArray) -> FloatArray:
+        product: FloatArray = np.dot(self.rows.T, weighted)
+        return product
+
+    def squares(self) -> FloatArray:
+        squares: FloatArray = np.einsum("ij,ij->i", self.rows, self.rows)
+        return squares
+
+    def exact_residuals(self, rows: IntArray, codes: FloatArray, basis: FloatArray) -> FloatArray:
+        return _row_lengths(self.rows[rows] - codes @ basis.T)
+
+
+class SparseBlock:
+    """Consecutive rows of a CSR matrix, sharing its data."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def times(self, basis: FloatArray, out: FloatArray) -> None:
+        out[:] = self.rows @ basis
+
+    def adjoint_times(self, weighted: FloatArray) -> FloatArray:
+        product: FloatArray = self.rows.T @ weighted
+        return product
+
+    def squares(self) -> FloatArray:
+        squares: FloatArray = np.asarray(self.rows.multiply(self.rows).sum(axis=1)).ravel()
+        return squares
+
+    def exact_residuals(self, rows: IntArray, codes: FloatArray, basis: FloatArray) -> FloatArray:
+        return _row_lengths(self.rows[rows].toarray() - codes @ basis.T)
+
+
+def cut(X: Any, starts: IntArray) -> list[Block]:
+    """The blocks of X between consecutive ``starts``."""
+    bounds = list(pairwise(starts))
+    if not sp.issparse(X):
+        return [DenseBlock(X[low:high]) for low, high in bounds]
+    blocks: list[Block] = []
+    for low, high in bounds:
+        first, last = X.indptr[low], X.indptr[high]
+        parts = (X.data[first:last], X.indices[first:last], X.indptr[low : high + 1] - first)
+        blocks.append(SparseBlock(sp.csr_array(parts, shape=(high - low, X.shape[1]))))
+    return blocks

@@ -1,0 +1,79 @@
+"""A team of threads for row blocks, and the rule for how many there are.
+
+Blocks run on Python threads: the kernels and BLAS release the GIL. While a team of more than one
+works, BLAS is held to one thread, so that the two levels do not fight for the cores; the number of
+workers is what BLAS was allowed to use, so that OMP_NUM_THREADS, threadpoolctl and joblib's
+settings for its workers are respected without a parameter of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+# Below this many floating-point operations per pass a second thread costs more than it brings.
+_WORTH_SHARING = 6e6
+
+
+@lru_cache(maxsize=1)
+def _blas() -> Any:
+    return ThreadpoolController().select(user_api="blas")
+
+
+def available_threads() -> int:
+    """The number of threads that BLAS may use in this process now."""
+    return max((info["num_threads"] for info in _blas().info()), default=1)
+
+
+class Team:
+    """Context manager: runs functions over items, in order of the items, on its threads."""
+
+    def __init__(self, operations: float, most: int) -> None:
+        self.size = 1
+        if most > 1 and operations >= _WORTH_SHARING:
+            self.size = min(most, available_threads())
+        self._limit: Any = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Team:
+        if self.size > 1:
+            self._limit = _blas().limit(limits=1)
+            self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="seminmf")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._limit.restore_original_limits()
+            self._pool = None
+
+    def map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
+        work = list(items)
+        if self._pool is None or len(work) == 1:
+            return [function(item) for item in work]
+        results: dict[int, _Result] = {}
+        turns = iter(range(len(work)))
+
+        def take_turns() -> None:
+            # next() on a range iterator is atomic, so that no two threads take the same turn.
+            for turn in turns:
+                results[turn] = function(work[turn])
+
+        others = [self._pool.submit(take_turns) for _ in range(min(self.size, len(work)) - 1)]
+        take_turns()
+        for other in others:
+            other.result()
+        return [results[turn] for turn in range(len(work))]

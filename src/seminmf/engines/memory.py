@@ -1,0 +1,134 @@
+"""The in-memory engine: X held once, visited by row blocks.
+
+Two verbs touch X, X·U and Xᵀ·Z, and `Engine.sweep` does both for one block after the other while
+the block is in the cache: a whole iteration is one pass over X (fact 6 of the theory page).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray, IntArray
+from ._blocks import Block, cut
+from ._threads import Team
+
+_Result = TypeVar("_Result")
+
+# A block of X should stay in the cache between the two products (2 MB in float64), ...
+_BLOCK_ENTRIES = 2**18
+# ... BLAS wants this many rows at least, ...
+_FEWEST_ROWS = 256
+# ... and a block should be this much work at least: each costs some Python.
+_BLOCK_OPERATIONS = 1.5e7
+# Blocks are summed up shard by shard: fixed by the shape of X alone, so that the order of the
+# additions, and with it every digit of the result, is the same for any number of threads.
+_MOST_SHARDS = 32
+
+Visitor = Callable[[slice, Block, FloatArray | None], tuple[FloatArray | None, _Result]]
+
+
+class Engine:
+    """Holds X (dense, CSR or memory-mapped; never copied) and lets others visit it.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n_samples, n_features)
+    n_components : int
+        Number of columns in the products to come; only used to judge the work.
+    block_rows : int or None
+        Rows in a block; None chooses by the size of the cache.
+    """
+
+    def __init__(self, X: Any, n_components: int, block_rows: int | None = None) -> None:
+        self.X = X
+        self.n_samples, self.n_features = X.shape
+        self.dtype = X.dtype
+        entries = X.nnz if sp.issparse(X) else X.size
+        operations = 4.0 * n_components * (entries + 2 * n_components * self.n_samples)
+        if block_rows is None:
+            wanted = max(entries / _BLOCK_ENTRIES, min(operations / _BLOCK_OPERATIONS, 16))
+            block_rows = max(_FEWEST_ROWS, -(-self.n_samples // max(int(wanted), 1)))
+        starts = np.append(np.arange(0, self.n_samples, block_rows), self.n_samples)
+        self._starts = starts
+        self._blocks = cut(X, starts)
+        shards = np.array_split(np.arange(len(self._blocks)), min(len(self._blocks), _MOST_SHARDS))
+        self._shards: list[IntArray] = list(shards)
+        self.team = Team(operations, len(self._shards))
+        self.squares: FloatArray = np.concatenate([block.squares() for block in self._blocks])
+
+    def __enter__(self) -> Engine:
+        self.team.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.team.__exit__(*error)
+
+    def sweep(
+        self, basis: FloatArray | None, visit: Visitor[_Result]
+    ) -> tuple[FloatArray | None, list[_Result]]:
+        """One pass over X.
+
+        For every block, ``visit(rows, block, X_b·U)`` (None without a basis) returns Z_b, or
+        None, and something of its own. Returned are Σ_b X_bᵀ·Z_b (None if no visit gave a Z_b)
+        and the list of what the visits returned, in the order of the rows.
+        """
+
+        def visit_shard(shard: IntArray) -> tuple[FloatArray | None, list[_Result]]:
+            moment: FloatArray | None = None
+            results = []
+            phi: FloatArray | None = None
+            for index in shard:
+                block = self._blocks[index]
+                rows = slice(int(self._starts[index]), int(self._starts[index + 1]))
+                if basis is not None:
+                    phi = np.empty((rows.stop - rows.start, basis.shape[1]), self.dtype)
+                    block.times(basis, phi)
+                weighted, result = visit(rows, block, phi)
+                results.append(result)
+                if weighted is not None:
+                    part = block.adjoint_times(weighted)
+                    if moment is None:
+                        moment = part
+                    else:
+                        moment += part
+            return moment, results
+
+        shards = self.team.map(visit_shard, self._shards)
+        moment: FloatArray | None = None
+        for part, _ in shards:
+            if part is not None:
+                moment = part if moment is None else moment + part
+        return moment, [result for _, results in shards for result in results]
+
+    def times(self, basis: FloatArray) -> FloatArray:
+        """X·U."""
+        product = np.empty((self.n_samples, basis.shape[1]), self.dtype)
+
+        def visit(rows: slice, block: Block, _: FloatArray | None) -> tuple[None, None]:
+            block.times(basis, product[rows])
+            return None, None
+
+        self.sweep(None, visit)
+        return product
+
+    def adjoint_times(self, weighted: FloatArray) -> FloatArray:
+        """Xᵀ·Z."""
+        moment, _ = self.sweep(None, lambda rows, block, phi: (weighted[rows], None))
+        assert moment is not None
+        return moment
+
+    def residuals(self, basis: FloatArray, codes: FloatArray) -> FloatArray:
+        """‖x_i − U v_i‖ for every sample, computed directly."""
+        residuals = np.empty(self.n_samples, self.dtype)
+
+        def visit(rows: slice, block: Block, _: FloatArray | None) -> tuple[None, None]:
+            everything = np.arange(rows.stop - rows.start)
+            residuals[rows] = block.exact_residuals(everything, codes[rows], basis)
+            return None, None
+
+        self.sweep(None, visit)
+        return residuals

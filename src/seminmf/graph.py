@@ -1,0 +1,140 @@
+"""The neighbour graph: a symmetric CSR pattern with non-negative weights and no diagonal.
+
+w_ij = 1 if i is among the p nearest neighbours of j **or** j among those of i; or a given matrix;
+or what a scikit-learn neighbours transformer finds.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
+
+from . import kernels
+from ._types import FloatArray, IntArray
+from .engines import Engine
+
+# Edges per task when the penalty is summed on several threads.
+_ROWS_PER_TASK = 4096
+
+
+def neighbour_pairs(
+    queries: Any, fitted: Any, n_neighbors: int, *, same: bool
+) -> tuple[IntArray, FloatArray]:
+    """Indices of the nearest samples of ``fitted`` for each query, and the distances."""
+    search = NearestNeighbors(n_neighbors=n_neighbors).fit(fitted)
+    distances, indices = search.kneighbors(None if same else queries)
+    return indices, distances
+
+
+def _symmetric(pattern: sp.csr_array) -> sp.csr_array:
+    result = sp.csr_array(pattern.maximum(pattern.T))
+    result.setdiag(0)
+    result.eliminate_zeros()
+    result.sort_indices()
+    return result
+
+
+def knn_graph(X: Any, n_neighbors: int) -> sp.csr_array:
+    """Exact symmetrised nearest-neighbour graph with weights 1."""
+    n = X.shape[0]
+    indices, _ = neighbour_pairs(None, X, n_neighbors, same=True)
+    indptr = np.arange(0, n * n_neighbors + 1, n_neighbors)
+    ones = np.ones(n * n_neighbors)
+    return _symmetric(sp.csr_array((ones, indices.ravel(), indptr), shape=(n, n)))
+
+
+def transformer_graph(transformer: Any, X: Any) -> tuple[sp.csr_array, Any]:
+    """The graph that a scikit-learn neighbours transformer finds, and the fitted transformer.
+
+    Its stored entries are the neighbours; what they hold (distances or ones) does not matter,
+    and a stored entry of a sample with itself is left out.
+    """
+    fitted = clone(transformer)
+    found = sp.csr_array(fitted.fit_transform(X))
+    if found.shape != (X.shape[0], X.shape[0]):
+        raise ValueError(
+            f"graph: the transformer {transformer!r} returned a matrix of shape {found.shape} "
+            f"for {X.shape[0]} samples; it must return one row and one column per sample, as "
+            "sklearn.neighbors.KNeighborsTransformer does."
+        )
+    found.data = np.ones_like(found.data, dtype=np.float64)
+    return _symmetric(found), fitted
+
+
+def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
+    """Check a given matrix and bring it into our form."""
+    matrix = sp.csr_array(graph, dtype=np.float64)
+    if matrix.shape != (n_samples, n_samples):
+        raise ValueError(
+            f"graph has shape {matrix.shape}, but X has {n_samples} samples; pass a square "
+            f"matrix of shape ({n_samples}, {n_samples}) with one row per sample."
+        )
+    matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        raise ValueError("graph contains NaN or infinity; pass finite, non-negative weights.")
+    if matrix.nnz and matrix.data.min() < 0:
+        raise ValueError(
+            f"graph has negative weights (smallest {matrix.data.min():g}); weights measure "
+            "similarity and must be zero or positive."
+        )
+    asymmetry = abs(matrix - matrix.T)
+    if asymmetry.nnz and asymmetry.data.max() > 1e-12 * matrix.data.max():
+        warnings.warn(
+            "graph is not symmetric; max(graph, graph.T) is used. Pass a symmetric matrix to "
+            "silence this warning.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return _symmetric(matrix)
+
+
+@dataclass(frozen=True)
+class NeighbourGraph:
+    """A graph prepared for the solver: mirrored entries, and an order for sequential updates.
+
+    Samples of one colour are not neighbours of each other, so that they may be updated at the
+    same time: the result of a sweep in the order of the colours does not depend on threads.
+    Vertices are coloured in the order of their norm, so that it does not depend on the order of
+    the samples either.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    base: FloatArray
+    mirror: IntArray
+    order: IntArray
+    colour_starts: IntArray
+
+    @classmethod
+    def prepare(cls, matrix: sp.csr_array, key: FloatArray, dtype: Any) -> NeighbourGraph:
+        """``key`` gives the order in which the vertices are coloured."""
+        kind = np.int32 if matrix.nnz < 2**31 - 1 else np.int64
+        indptr, indices = matrix.indptr.astype(kind), matrix.indices.astype(kind)
+        vertices = np.argsort(key, kind="stable")
+        colours = kernels.greedy_colours(vertices, indptr, indices)
+        order = vertices[np.argsort(colours[vertices], kind="stable")]
+        starts = np.append(0, np.cumsum(np.bincount(colours)))
+        mirror = kernels.mirror_entries(indptr, indices)
+        return cls(indptr, indices, matrix.data.astype(dtype), mirror, order, starts)
+
+    def penalty(
+        self, codes: FloatArray, squared: bool, floor: float, edges: FloatArray, engine: Engine
+    ) -> float:
+        """Σ_{i<j} w_ij ρ(‖v_i − v_j‖); writes this iteration's weights W_ij into ``edges``."""
+        n = codes.shape[0]
+
+        def part(start: int) -> float:
+            stop = min(start + _ROWS_PER_TASK, n)
+            penalty: float = kernels.edge_weights(
+                start, stop, codes, self.indptr, self.indices, self.base, self.mirror, squared,
+                floor, edges,
+            )  # fmt: skip
+            return penalty
+
+        return sum(engine.team.map(part, range(0, n, _ROWS_PER_TASK)))

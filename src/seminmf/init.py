@@ -1,0 +1,150 @@
+"""Where a run starts: (U0, V0), with V0 ≥ 0.
+
+No start is best for all data; `docs/starts.md` has the measurements behind ``"auto"``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from sklearn.cluster import KMeans, kmeans_plusplus
+
+from ._types import FloatArray
+from .engines import Engine
+from .projection import nonnegative_codes
+
+# Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
+# beyond from a randomised range finder with so many extra directions and passes.
+_EXACT_SIZE, _OVERSAMPLING, _POWER_PASSES = 300, 6, 3
+# What a sample has of the clusters that are not its own, in a k-means start.
+_KMEANS_BACKGROUND = 0.2
+
+Start = tuple[FloatArray, FloatArray]
+
+
+def random_start(
+    n_samples: int, n_features: int, k: int, rng: np.random.RandomState, dtype: Any, low: float
+) -> Start:
+    """The paper's: U uniform in [low, 1] with low = −1 (0 for NMF), V uniform in [0, 1]."""
+    basis = rng.uniform(low, 1, (n_features, k))
+    codes = rng.uniform(0, 1, (n_samples, k))
+    return basis.astype(dtype), codes.astype(dtype)
+
+
+def svd_start(engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState) -> Start:
+    """Semi-NMF of rank k that has the error of the truncated SVD of rank k − 1 at once.
+
+    With X ≈ B Aᵀ and s_i = min(0, min_j B_ij): V = [B − s, −s], U = [A, −Σ_j a_j]. The SVD is that
+    of the rows weighted by √``weights``: with those of the robust loss at U = 0, 1/‖x_i‖, a far
+    sample pulls no harder than a near one.
+    """
+    if k == 1:
+        # One direction, so that the samples agree in sign as far as they can.
+        mean = engine.adjoint_times(weights[:, None])
+        projections = engine.times(mean)
+        return mean, np.maximum(projections / max(float((mean**2).sum()), 1e-300), 0)
+    root = weights[:, None]
+    axes, scores = _leading_axes(engine, k - 1, root, rng)
+    # An axis points to its longer tail: independent of the order of samples and features.
+    flip = np.where((root * scores**3).sum(axis=0) < 0, -1, 1).astype(engine.dtype)
+    axes, scores = axes * flip, scores * flip
+    shift = np.minimum(0, scores.min(axis=1, keepdims=True))
+    codes = np.hstack([scores - shift, -shift])
+    basis = np.hstack([axes, -axes.sum(axis=1, keepdims=True)])
+    if codes.shape[1] < k:
+        # More components than the SVD has directions: the rest start small and random.
+        missing = k - codes.shape[1]
+        typical = float(np.abs(codes).mean()) or 1.0
+        codes = np.hstack([codes, rng.uniform(0, typical, (len(codes), missing))])
+        basis = np.hstack([basis, rng.uniform(-0.1, 0.1, (len(basis), missing))])
+    return _contiguous(basis, codes, engine.dtype)
+
+
+def nonnegative_svd_start(
+    engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState
+) -> Start:
+    """NMF from the SVD: of each axis and its scores the half, + or −, with more of the data."""
+    root = weights[:, None]
+    axes, scores = _leading_axes(engine, k, root, rng)
+    halves = []
+    for sign in (1, -1):
+        half_axes, half_scores = np.maximum(sign * axes, 0), np.maximum(sign * scores, 0)
+        energy = (half_axes**2).sum(axis=0) * (root * half_scores**2).sum(axis=0)
+        halves.append((half_axes, half_scores, energy))
+    (plus_axes, plus_scores, plus), (minus_axes, minus_scores, minus) = halves
+    basis = np.where(plus >= minus, plus_axes, minus_axes)
+    codes = np.where(plus >= minus, plus_scores, minus_scores)
+    return _contiguous(basis, codes, engine.dtype)
+
+
+def above_zero(codes: FloatArray, share: FloatArray | None) -> FloatArray:
+    """Small values for zeros, which the multiplicative rules could never leave."""
+    means = np.average(codes, axis=0, weights=share)
+    raised: FloatArray = np.maximum(codes, codes.dtype.type(1e-3 * means.mean()))
+    return raised
+
+
+def _leading_axes(
+    engine: Engine, rank: int, weights: FloatArray, rng: np.random.RandomState
+) -> tuple[FloatArray, FloatArray]:
+    """Orthonormal leading directions A of the weighted rows, and the scores X A."""
+    n, m = engine.n_samples, engine.n_features
+    rank = min(rank, n, m)
+    if m <= _EXACT_SIZE:
+        moment = engine.adjoint_times(weights * _dense(engine.X))
+        axes = _eigenvectors(moment, rank)
+        return axes, engine.times(axes)
+    width = min(rank + _OVERSAMPLING, n, m)
+    directions = rng.standard_normal((m, width)).astype(engine.dtype)
+    for _ in range(_POWER_PASSES):
+        directions = np.linalg.qr(directions)[0]
+        directions = engine.adjoint_times(weights * engine.times(directions))
+    directions = np.linalg.qr(directions)[0]
+    scores = engine.times(directions)
+    turn = _eigenvectors(scores.T @ (weights * scores), rank)
+    return directions @ turn, scores @ turn
+
+
+def _eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
+    """Eigenvectors of the largest eigenvalues, largest first."""
+    last = len(symmetric) - 1
+    _, vectors = la.eigh(symmetric, subset_by_index=[last + 1 - count, last], driver="evr")
+    return np.asarray(vectors[:, ::-1])
+
+
+def kmeans_start(
+    engine: Engine, k: int, share: FloatArray | None, rng: np.random.RandomState
+) -> Start:
+    """V = indicator of k-means clusters + 0.2, and the U that maps it to the centres."""
+    search = KMeans(n_clusters=k, n_init=1, random_state=rng.randint(2**31 - 1))
+    labels = search.fit(engine.X, sample_weight=share).labels_
+    codes = np.full((engine.n_samples, k), _KMEANS_BACKGROUND)
+    codes[np.arange(engine.n_samples), labels] += 1
+    # Centre c_l = U (e_l + 0.2·1): solve for U.
+    mixing = np.eye(k) + _KMEANS_BACKGROUND
+    basis = np.linalg.solve(mixing, search.cluster_centers_).T
+    return _contiguous(basis, codes, engine.dtype)
+
+
+def exemplar_start(
+    engine: Engine, k: int, share: FloatArray | None, rng: np.random.RandomState
+) -> Start:
+    """k samples, far from each other, as the basis; non-negative least squares for the codes."""
+    _, chosen = kmeans_plusplus(
+        engine.X, k, sample_weight=share, random_state=rng.randint(2**31 - 1)
+    )
+    basis = np.ascontiguousarray(_dense(engine.X[chosen]).T)
+    codes = np.zeros((engine.n_samples, k), engine.dtype)
+    nonnegative_codes(engine, basis, codes)
+    return basis, codes
+
+
+def _dense(rows: Any) -> FloatArray:
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
+
+
+def _contiguous(basis: FloatArray, codes: FloatArray, dtype: Any) -> Start:
+    return np.ascontiguousarray(basis, dtype), np.ascontiguousarray(codes, dtype)

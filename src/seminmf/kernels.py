@@ -1,0 +1,238 @@
+"""The compiled loops, and nothing else.
+
+Every kernel takes small statistics (``phi`` = X·U, ``omega`` = UᵀU, weights) and never X itself.
+All of them release the GIL, so that the engine may run them on several threads at once, and none
+starts threads of its own.
+
+Rows are handled in tiles of ``TILE`` that are stored transposed: the innermost loop then runs over
+independent samples with a constant trip count, which the compiler turns into full vector code
+whatever the number of components is.
+
+The compiled code is cached on disk. This module is imported on the first fit, not with the
+package, because loading the compiler takes longer than most fits.
+"""
+
+import numpy as np
+from numba import njit
+
+TILE = 64
+
+# Reassociation and fused multiply-add, but no assumption that NaN and infinity are absent.
+_MATH = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@njit(nogil=True, cache=True, fastmath=_MATH)
+def _neighbour_sums(row, codes, indptr, indices, edges, sums):
+    """Write Σ_j W_ij v_j into ``sums`` and return Σ_j W_ij."""
+    total = edges.dtype.type(0)
+    sums[:] = 0
+    for e in range(indptr[row], indptr[row + 1]):
+        weight = edges[e]
+        other = indices[e]
+        total += weight
+        for q in range(sums.shape[0]):
+            sums[q] += weight * codes[other, q]
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath=_MATH)
+def cd_codes(rows, bounds, phi, omega, codes, weights, indptr, indices, edges, alpha, sweeps, fit):
+    """Cyclic coordinate descent on the codes of ``rows``, in place.
+
+    Each row minimises d·(v Ω vᵀ − 2 v·φ) + α Σ_j W_ij ‖v − v_j‖² over v ≥ 0, starting from its
+    present value and reading its neighbours' present values. ``rows[bounds[c]:bounds[c + 1]]``
+    are handled together, class after class, and must not be neighbours of each other.
+
+    ``fit[i]`` receives v Ω vᵀ − 2 v·φ, which is ‖x − Uv‖² − ‖x‖².
+    """
+    k = codes.shape[1]
+    dtype = codes.dtype
+    v = np.zeros((k, TILE), dtype)
+    g = np.zeros((k, TILE), dtype)
+    pull = np.zeros((k, TILE), dtype)
+    stiffness = np.zeros(TILE, dtype)
+    step = np.zeros(TILE, dtype)
+    inverse = np.zeros(k, dtype)
+    sums = np.zeros(k, dtype)
+    for q in range(k):
+        if omega[q, q] > 0:
+            inverse[q] = 1 / omega[q, q]
+    start, group = bounds[0], 0
+    while start < bounds[-1]:
+        while start >= bounds[group + 1]:
+            group += 1
+        count = min(TILE, bounds[group + 1] - start)
+        for r in range(count):
+            i = rows[start + r]
+            for q in range(k):
+                v[q, r] = codes[i, q]
+                g[q, r] = -phi[i, q]
+            if alpha > 0:
+                scale = alpha / weights[i]
+                degree = _neighbour_sums(i, codes, indptr, indices, edges, sums)
+                stiffness[r] = scale * degree
+                for q in range(k):
+                    pull[q, r] = scale * sums[q]
+        for q in range(k):
+            for p in range(k):
+                o = omega[q, p]
+                for r in range(TILE):
+                    g[q, r] += o * v[p, r]
+        for _ in range(sweeps):
+            for q in range(k):
+                if alpha > 0:
+                    o = omega[q, q]
+                    for r in range(TILE):
+                        h = o + stiffness[r]
+                        gradient = g[q, r] + stiffness[r] * v[q, r] - pull[q, r]
+                        new = max(dtype.type(0), v[q, r] - gradient / h) if h > 0 else v[q, r]
+                        step[r] = new - v[q, r]
+                        v[q, r] = new
+                else:
+                    o = inverse[q]
+                    for r in range(TILE):
+                        new = max(dtype.type(0), v[q, r] - g[q, r] * o)
+                        step[r] = new - v[q, r]
+                        v[q, r] = new
+                for p in range(k):
+                    o = omega[q, p]
+                    for r in range(TILE):
+                        g[p, r] += o * step[r]
+        for r in range(count):
+            i = rows[start + r]
+            total = dtype.type(0)
+            for q in range(k):
+                codes[i, q] = v[q, r]
+                total += v[q, r] * (g[q, r] - phi[i, q])
+            fit[i] = total
+        start += count
+
+
+@njit(nogil=True, cache=True, fastmath=_MATH)
+def mu_codes(rows, phi, omega, source, codes, weights, indptr, indices, edges, alpha, root, fit):
+    """The paper's multiplicative rule (eq. l21snfsol): ``source`` → ``codes``.
+
+    v ← v ∘ (numerator / denominator)^½ (or ^1 with ``root=False``, Lee and Seung's rule for
+    non-negative data); all rows read the old codes. An entry whose denominator is zero has no
+    influence on the objective and stays. ``fit`` as in `cd_codes`.
+    """
+    k = codes.shape[1]
+    dtype = codes.dtype
+    v = np.zeros((k, TILE), dtype)
+    up = np.zeros((k, TILE), dtype)
+    down = np.zeros((k, TILE), dtype)
+    sums = np.zeros(k, dtype)
+    for start in range(0, rows.shape[0], TILE):
+        count = min(TILE, rows.shape[0] - start)
+        for r in range(count):
+            i = rows[start + r]
+            for q in range(k):
+                v[q, r] = source[i, q]
+                up[q, r] = max(phi[i, q], dtype.type(0))
+                down[q, r] = max(-phi[i, q], dtype.type(0))
+            if alpha > 0:
+                scale = alpha / weights[i]
+                degree = _neighbour_sums(i, source, indptr, indices, edges, sums)
+                for q in range(k):
+                    up[q, r] += scale * sums[q]
+                    down[q, r] += scale * degree * v[q, r]
+        for q in range(k):
+            for p in range(k):
+                o = omega[q, p]
+                if o >= 0:
+                    for r in range(TILE):
+                        down[q, r] += o * v[p, r]
+                else:
+                    for r in range(TILE):
+                        up[q, r] -= o * v[p, r]
+        for q in range(k):
+            for r in range(TILE):
+                ratio = up[q, r] / down[q, r] if down[q, r] > 0 else dtype.type(1)
+                v[q, r] *= np.sqrt(ratio) if root else ratio
+        for q in range(k):
+            for r in range(TILE):
+                up[q, r] = 0
+            for p in range(k):
+                o = omega[q, p]
+                for r in range(TILE):
+                    up[q, r] += o * v[p, r]
+        for r in range(count):
+            i = rows[start + r]
+            total = dtype.type(0)
+            for q in range(k):
+                codes[i, q] = v[q, r]
+                total += v[q, r] * (up[q, r] - 2 * phi[i, q])
+            fit[i] = total
+
+
+@njit(nogil=True, cache=True, fastmath=_MATH)
+def extrapolate(codes, previous, eta, weights, point, weighted):
+    """``point`` = max(0, V + η(V − V_previous)) and ``weighted`` = d ∘ point."""
+    n, k = codes.shape
+    for i in range(n):
+        d = weights[i]
+        for q in range(k):
+            y = codes[i, q] + eta * (codes[i, q] - previous[i, q])
+            y = max(codes.dtype.type(0), y)
+            point[i, q] = y
+            weighted[i, q] = d * y
+
+
+@njit(nogil=True, cache=True, fastmath=_MATH)
+def edge_weights(start, stop, codes, indptr, indices, base, mirror, squared, floor, edges):
+    """Graph penalty over the edges (i, j), start ≤ i < stop, i < j; and their weights.
+
+    With ``squared`` the penalty is Σ w ‖v_i − v_j‖² and the weights w stay as they are; otherwise
+    it is Σ w ‖v_i − v_j‖ and both entries of the edge receive w / (2 max(‖v_i − v_j‖, floor)).
+    """
+    k = codes.shape[1]
+    penalty = 0.0
+    for i in range(start, stop):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if j > i:
+                total = 0.0
+                for q in range(k):
+                    difference = codes[i, q] - codes[j, q]
+                    total += difference * difference
+                if squared:
+                    penalty += base[e] * total
+                else:
+                    distance = np.sqrt(total)
+                    penalty += base[e] * distance
+                    weight = 0.5 * base[e] / max(distance, floor)
+                    edges[e] = weight
+                    edges[mirror[e]] = weight
+    return penalty
+
+
+@njit(nogil=True, cache=True)
+def mirror_entries(indptr, indices):
+    """For each stored entry (i, j) of a symmetric CSR pattern the position of (j, i)."""
+    n = indptr.shape[0] - 1
+    mirror = np.empty(indices.shape[0], indices.dtype)
+    cursor = indptr[:-1].copy()
+    for i in range(n):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            mirror[cursor[j]] = e
+            cursor[j] += 1
+    return mirror
+
+
+@njit(nogil=True, cache=True)
+def greedy_colours(order, indptr, indices):
+    """Colour the vertices in the given order with the smallest free colour."""
+    n = indptr.shape[0] - 1
+    colours = np.full(n, -1, np.int64)
+    seen = np.full(n + 1, -1, np.int64)
+    for i in order:
+        for e in range(indptr[i], indptr[i + 1]):
+            colour = colours[indices[e]]
+            if colour >= 0:
+                seen[colour] = i
+        colour = 0
+        while seen[colour] == i:
+            colour += 1
+        colours[i] = colour
+    return colours

@@ -1,0 +1,240 @@
+r"""Scores of a clustering against known classes.
+
+All functions compare two labellings of the same samples: `y`, the true classes, and
+`clusters`, what a clustering found. Labels may be of any type that NumPy can sort
+(integers, strings, booleans, dates); only equality matters, never the numbers themselves.
+
+With the counts :math:`n_{cj}` of samples of class :math:`c` in cluster :math:`j`:
+
+=========================  ==============================================================
+`majority_accuracy`        :math:`\frac1n \sum_j \max_c n_{cj}`, clusters may share a class
+`matched_accuracy`         :math:`\frac1n \max_\pi \sum_j n_{\pi(j) j}`, :math:`\pi` one-to-one
+`nmi`                      :math:`I(y; \ell) / \max(H(y), H(\ell))`
+=========================  ==============================================================
+
+The scores called ACC and NMI in the experiments of the paper on robust semi-NMF are
+``majority_accuracy(y, clusters)`` and ``nmi(y, majority_labels(y, clusters))``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import entropy
+from sklearn.metrics.cluster import contingency_matrix
+
+__all__ = ["majority_accuracy", "majority_labels", "matched_accuracy", "nmi", "purity"]
+
+
+def majority_labels(y: ArrayLike, clusters: ArrayLike) -> NDArray[Any]:
+    """Give every cluster the class that is commonest in it.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        True classes.
+    clusters : array-like of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,)
+        For each sample the commonest class of its cluster, in the type of `y`. Where several
+        classes are equally common in a cluster, the one that sorts first is taken.
+
+    Examples
+    --------
+    >>> from seminmf.metrics import majority_labels
+    >>> majority_labels(["a", "a", "b", "b"], [7, 7, 7, 2]).tolist()
+    ['a', 'a', 'a', 'b']
+    """
+    classes, y_codes, cluster_codes = _encode_pair(y, clusters, "clusters")
+    counts = contingency_matrix(y_codes, cluster_codes)
+    # argmax takes the first maximum, and the rows of `counts` are the sorted classes.
+    labels: NDArray[Any] = classes[counts.argmax(axis=0)[cluster_codes]]
+    return labels
+
+
+def majority_accuracy(y: ArrayLike, clusters: ArrayLike) -> float:
+    """Share of samples that are of the commonest class of their cluster.
+
+    Several clusters may stand for the same class, so the score does not fall when clusters are
+    split: with as many clusters as samples it is 1. Compare only equal numbers of clusters.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        True classes.
+    clusters : array-like of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    accuracy : float
+        Between 1 / (number of classes) and 1.
+
+    See Also
+    --------
+    matched_accuracy : Each class may be taken by one cluster only.
+
+    Examples
+    --------
+    >>> from seminmf.metrics import majority_accuracy
+    >>> majority_accuracy(["a", "a", "b", "b"], [7, 7, 7, 2])
+    0.75
+    """
+    _, y_codes, cluster_codes = _encode_pair(y, clusters, "clusters")
+    counts = contingency_matrix(y_codes, cluster_codes)
+    return float(counts.max(axis=0).sum() / y_codes.size)
+
+
+def purity(y: ArrayLike, clusters: ArrayLike) -> float:
+    """Purity of a clustering: another name of `majority_accuracy`.
+
+    The textbook definition (Manning, Raghavan, Schütze, *Introduction to Information Retrieval*,
+    section 16.3) is the same formula; the name is here for those who look for it.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        True classes.
+    clusters : array-like of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    purity : float
+        ``majority_accuracy(y, clusters)``.
+    """
+    return majority_accuracy(y, clusters)
+
+
+def matched_accuracy(y: ArrayLike, clusters: ArrayLike) -> float:
+    """Share of samples labelled rightly under the best one-to-one match of clusters and classes.
+
+    The match is found exactly (Hungarian method). With more clusters than classes, the samples
+    of the clusters left over count as wrong; with fewer, those of the classes left over do.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        True classes.
+    clusters : array-like of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    accuracy : float
+        In (0, 1], never above `majority_accuracy`.
+
+    Examples
+    --------
+    >>> from seminmf.metrics import matched_accuracy
+    >>> matched_accuracy(["a", "a", "a", "b"], [0, 0, 1, 2])
+    0.75
+    """
+    _, y_codes, cluster_codes = _encode_pair(y, clusters, "clusters")
+    counts = contingency_matrix(y_codes, cluster_codes)
+    matched = linear_sum_assignment(counts, maximize=True)
+    return float(counts[matched].sum() / y_codes.size)
+
+
+def nmi(y: ArrayLike, labels: ArrayLike) -> float:
+    """Mutual information of two labellings, divided by the larger of their entropies.
+
+    Symmetric in its arguments and unchanged when either side is renamed.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        True classes.
+    labels : array-like of shape (n_samples,)
+        Clusters, or the classes given to them by `majority_labels`.
+
+    Returns
+    -------
+    nmi : float
+        Between 0 (independent) and 1 (the same partition). If exactly one side has a single
+        value its entropy is zero and it tells nothing about the other: 0.0. If both have a single
+        value they are the same partition: 1.0.
+
+    Examples
+    --------
+    >>> from seminmf.metrics import nmi
+    >>> nmi([0, 0, 1, 1], ["x", "x", "y", "y"])
+    1.0
+    >>> nmi([0, 0, 1, 1], [0, 1, 0, 1])
+    0.0
+    """
+    _, y_codes, label_codes = _encode_pair(y, labels, "labels")
+    n_per_class, n_per_label = np.bincount(y_codes), np.bincount(label_codes)
+    larger = max(entropy(n_per_class), entropy(n_per_label))
+    if larger == 0.0:
+        return 1.0
+    counts = contingency_matrix(y_codes, label_codes, sparse=True).tocoo()
+    share = counts.data / y_codes.size
+    expected = n_per_class[counts.row] / y_codes.size * (n_per_label[counts.col] / y_codes.size)
+    mutual_information = np.sum(share * np.log(share / expected))
+    return float(np.clip(mutual_information / larger, 0.0, 1.0))
+
+
+def _encode_pair(
+    y: ArrayLike, other: ArrayLike, other_name: str
+) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
+    """Return the sorted classes of `y` and the 0-based codes of both labellings, checked."""
+    classes, y_codes = _encode(y, "y")
+    _, other_codes = _encode(other, other_name)
+    if y_codes.size != other_codes.size:
+        raise ValueError(
+            f"y and {other_name} must label the same samples, but y has {y_codes.size} entries "
+            f"and {other_name} has {other_codes.size}; pass one label per sample in both."
+        )
+    return classes, y_codes, other_codes
+
+
+def _encode(labels: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the sorted distinct values of one labelling and the position of each label in them."""
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must be one-dimensional, one label per sample, but has shape {array.shape}; "
+            f"pass for example {name}.ravel() or one column of it."
+        )
+    if array.size == 0:
+        raise ValueError(f"{name} is empty; pass at least one labelled sample.")
+    plain_dtype = array.dtype
+    if plain_dtype.kind in "US" and not hasattr(labels, "dtype"):
+        # NumPy turns [1, "1", nan] into strings without a word: look at the labels themselves.
+        array = np.asarray(labels, dtype=object)
+    missing = _missing(array)
+    if missing.any():
+        first = int(missing.argmax())
+        raise ValueError(
+            f"{name} has {int(missing.sum())} missing labels, the first is {array[first]!r} at "
+            f"position {first}; drop these samples or give them a label of their own."
+        )
+    try:
+        values, codes = np.unique(array, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in array.tolist()})
+        raise ValueError(
+            f"{name} mixes labels that cannot be sorted together (types {', '.join(kinds)}); "
+            f"convert them to one type, for example [str(label) for label in {name}]."
+        ) from error
+    return values.astype(plain_dtype, copy=False), codes
+
+
+def _missing(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark labels that stand for "no value": NaN, NaT, None."""
+    if array.dtype.kind in "fc":
+        return np.asarray(np.isnan(array), dtype=np.bool_)
+    if array.dtype.kind in "mM":
+        return np.asarray(np.isnat(array), dtype=np.bool_)
+    if array.dtype.kind == "O":
+        absent = [v is None or (isinstance(v, float) and math.isnan(v)) for v in array]
+        return np.array(absent, dtype=np.bool_)
+    return np.zeros(array.shape, dtype=np.bool_)

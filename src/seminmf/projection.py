@@ -1,0 +1,144 @@
+"""Codes of samples for a basis that is held fixed: each sample's own convex problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import projection_kernels as kernels
+from ._types import FloatArray, IntArray
+from .engines import Engine
+from .engines._blocks import Block
+from .graph import neighbour_pairs
+from .samples import match_rows
+
+# Reweighting stops when the objective of a sample falls by less than this share, or after so many
+# rounds.
+_ROBUST_TOL, _ROBUST_ROUNDS = 1e-13, 2000
+# Lengths below this share of the sample's own are not told from zero.
+_FLOOR = 1e-9
+
+
+def nonnegative_codes(
+    engine: Engine,
+    basis: FloatArray,
+    codes: FloatArray,
+    stiffness: FloatArray | None = None,
+    pull: FloatArray | None = None,
+) -> None:
+    """Non-negative least squares for all samples at once, in place.
+
+    ``codes`` gives the supports to start from. With ``stiffness`` c_i and ``pull`` p_i each sample
+    minimises ‖x_i − Uv‖² + c_i ‖v‖² − 2 v·p_i.
+    """
+    omega = (basis.T @ basis).astype(np.float64)
+    stiff = np.zeros(engine.n_samples) if stiffness is None else stiffness
+
+    def visit(rows: slice, block: Block, phi: FloatArray | None) -> tuple[None, None]:
+        assert phi is not None
+        right = phi.astype(np.float64) if pull is None else phi + pull[rows]
+        kernels.nnls_rows(right, omega, stiff[rows], codes[rows])
+        return None, None
+
+    engine.sweep(basis, visit)
+
+
+def robust_codes(
+    engine: Engine,
+    basis: FloatArray,
+    anchors: FloatArray,
+    indptr: IntArray,
+    neighbours: IntArray,
+    weights: FloatArray,
+    alpha: float,
+) -> FloatArray:
+    """min over v ≥ 0 of ‖x − Uv‖ + α Σ_j w_j ‖v − v_j‖, with j over each sample's neighbours."""
+    omega = (basis.T @ basis).astype(np.float64)
+    codes = np.zeros((engine.n_samples, basis.shape[1]))
+    anchors = anchors.astype(np.float64)
+    typical = float(np.sqrt((anchors**2).sum(axis=1).mean())) or 1.0
+
+    def visit(rows: slice, block: Block, phi: FloatArray | None) -> tuple[None, None]:
+        assert phi is not None
+        squares = engine.squares[rows].astype(np.float64)
+        lengths = float(np.sqrt(squares.max(initial=0.0))) or 1.0
+        first, last = indptr[rows.start], indptr[rows.stop]
+        kernels.robust_rows(
+            phi.astype(np.float64), omega, squares, indptr[rows.start : rows.stop + 1] - first,
+            neighbours[first:last], weights[first:last], anchors, alpha,
+            np.array([_FLOOR * lengths, _FLOOR * typical]), _ROBUST_ROUNDS, _ROBUST_TOL,
+            codes[rows],
+        )  # fmt: skip
+        return None, None
+
+    engine.sweep(basis, visit)
+    return codes.astype(engine.dtype)
+
+
+@dataclass(frozen=True)
+class Projector:
+    """Codes of new samples in a fitted model.
+
+    Without a graph (``alpha`` zero) that is non-negative least squares. With one, a new sample is
+    tied to its nearest training samples j, as in the fit:
+    min over v ≥ 0 of ρ(‖x − Uv‖) + α Σ_j ρ(‖v − v_j‖); a sample that equals a training sample
+    gets the code of that sample.
+    """
+
+    basis: FloatArray
+    loss_power: int
+    alpha: float
+    training: Any
+    training_codes: FloatArray | None
+    n_neighbors: int
+    transformer: Any
+
+    def codes(self, X: Any) -> FloatArray:
+        basis = self.basis.astype(X.dtype, copy=False)
+        if self.training_codes is None:
+            return self._free(X, basis)
+        known = match_rows(X, self.training)
+        codes = np.empty((X.shape[0], basis.shape[1]), X.dtype)
+        codes[known >= 0] = self.training_codes[known[known >= 0]]
+        new = np.flatnonzero(known < 0)
+        if len(new):
+            codes[new] = self._tied(X[new], basis, self.training_codes)
+        return codes
+
+    def residuals(self, X: Any, codes: FloatArray) -> FloatArray:
+        """‖x_i − U v_i‖."""
+        engine = Engine(X, self.basis.shape[1])
+        with engine:
+            return engine.residuals(self.basis.astype(X.dtype, copy=False), codes)
+
+    def _free(self, X: Any, basis: FloatArray) -> FloatArray:
+        codes = np.zeros((X.shape[0], basis.shape[1]), X.dtype)
+        with Engine(X, basis.shape[1]) as engine:
+            nonnegative_codes(engine, basis, codes)
+        return codes
+
+    def _neighbours(self, X: Any) -> tuple[IntArray, IntArray]:
+        """CSR rows (indptr, indices) of the training samples next to each new one."""
+        if self.transformer is not None:
+            found = sp.csr_array(self.transformer.transform(X))
+            return found.indptr, found.indices
+        indices, _ = neighbour_pairs(X, self.training, self.n_neighbors, same=False)
+        return np.arange(0, indices.size + 1, indices.shape[1]), indices.ravel()
+
+    def _tied(self, X: Any, basis: FloatArray, anchors: FloatArray) -> FloatArray:
+        indptr, indices = self._neighbours(X)
+        with Engine(X, basis.shape[1]) as engine:
+            if self.loss_power == 1:
+                ones = np.ones(len(indices))
+                return robust_codes(engine, basis, anchors, indptr, indices, ones, self.alpha)
+            codes = np.zeros((X.shape[0], basis.shape[1]), X.dtype)
+            ties = sp.csr_array(
+                (np.ones(len(indices)), indices, indptr), shape=(X.shape[0], len(anchors))
+            )
+            stiffness = self.alpha * np.diff(indptr)
+            pull = self.alpha * (ties @ anchors)
+            nonnegative_codes(engine, basis, codes, stiffness, pull)
+            return codes

@@ -1,0 +1,180 @@
+"""The steps of one iteration, as pure functions of small statistics.
+
+A codes rule takes (φ, Ω, d, W) to new codes, a basis rule takes the two moments
+
+    moment = Xᵀ(d∘V)  (m × k),   gram = Vᵀ(d∘V)  (k × k)
+
+to a new basis. What is told apart here is *how* a step is taken; *when*, is `seminmf.solver`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.linalg as la
+
+from . import kernels
+from ._types import FloatArray, IntArray
+
+# Eigenvalues of the scaled k × k system below this share of the largest count as zero.
+_RANK_TOLERANCE = 1e-14
+
+
+@dataclass
+class Coupling:
+    """The graph as the codes rules see it: a CSR pattern with the weights of this iteration."""
+
+    indptr: IntArray
+    indices: IntArray
+    edges: FloatArray
+    alpha: float
+
+
+def no_coupling(dtype: Any) -> Coupling:
+    return Coupling(np.zeros(1, np.int32), np.zeros(0, np.int32), np.zeros(0, dtype), 0.0)
+
+
+class CodesRule(Protocol):
+    """New codes for some rows, given everything else."""
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a row must see the new codes of the neighbours that came before it."""
+
+    def apply(
+        self,
+        rows: IntArray,
+        bounds: IntArray,
+        phi: FloatArray,
+        omega: FloatArray,
+        source: FloatArray,
+        codes: FloatArray,
+        weights: FloatArray,
+        coupling: Coupling,
+        fit: FloatArray,
+    ) -> None:
+        """Write new ``codes`` and ``fit`` = ‖x − Uv‖² − ‖x‖² for the ``rows``.
+
+        ``codes`` holds the point to start from, ``source`` the codes that the weights belong to.
+        A ``sequential`` rule reads its neighbours from ``codes`` in their present state and
+        goes through ``rows`` by the classes between ``bounds``, which have no inner edges.
+        """
+
+
+@dataclass(frozen=True)
+class CoordinateDescent:
+    """v_q ← max(0, v_q − g_q / h_q), one component after the other; every sweep lowers J."""
+
+    sweeps: int = 1
+    sequential: bool = True
+
+    def apply(
+        self,
+        rows: IntArray,
+        bounds: IntArray,
+        phi: FloatArray,
+        omega: FloatArray,
+        source: FloatArray,
+        codes: FloatArray,
+        weights: FloatArray,
+        coupling: Coupling,
+        fit: FloatArray,
+    ) -> None:
+        kernels.cd_codes(
+            rows, bounds, phi, omega, codes, weights, coupling.indptr, coupling.indices,
+            coupling.edges, codes.dtype.type(coupling.alpha), self.sweeps, fit,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Multiplicative:
+    """The paper's rule; without the ``root`` it is Lee and Seung's, for non-negative data."""
+
+    root: bool = True
+    sequential: bool = False
+
+    def apply(
+        self,
+        rows: IntArray,
+        bounds: IntArray,
+        phi: FloatArray,
+        omega: FloatArray,
+        source: FloatArray,
+        codes: FloatArray,
+        weights: FloatArray,
+        coupling: Coupling,
+        fit: FloatArray,
+    ) -> None:
+        kernels.mu_codes(
+            rows, phi, omega, source, codes, weights, coupling.indptr, coupling.indices,
+            coupling.edges, codes.dtype.type(coupling.alpha), self.root, fit,
+        )  # fmt: skip
+
+
+class BasisRule(Protocol):
+    """A new basis from the two moments."""
+
+    def step(
+        self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
+    ) -> FloatArray:
+        """Lower tr(U (G + diag ridge) Uᵀ) − 2 tr(moment Uᵀ), from the present ``basis``."""
+
+
+@dataclass(frozen=True)
+class LeastSquaresBasis:
+    """U = moment · (gram + diag(ridge))⁻¹ by Cholesky, with unit diagonal for its conditioning.
+
+    A component that no sample uses and no penalty holds (zero diagonal) keeps its basis vector:
+    every choice is optimal, and this one lets the component come back into use.
+    """
+
+    def step(
+        self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
+    ) -> FloatArray:
+        k = gram.shape[0]
+        system = gram.astype(np.float64)
+        system.flat[:: k + 1] += ridge
+        diagonal = system.diagonal()
+        if not (diagonal > 0).all():
+            used = diagonal > 0
+            updated = basis.copy()
+            if used.any():
+                updated[:, used] = self.step(
+                    np.ascontiguousarray(moment[:, used]), gram[np.ix_(used, used)],
+                    ridge[used], basis[:, used],
+                )  # fmt: skip
+            return updated
+        scale = 1 / np.sqrt(diagonal)
+        system *= scale
+        system *= scale[:, None]
+        right = moment * scale
+        factor, failure = la.lapack.dpotrf(system, lower=1)
+        if failure == 0 and factor.diagonal().min() ** 2 > _RANK_TOLERANCE:
+            solution = la.lapack.dpotrs(factor, right.T, lower=1, overwrite_b=1)[0].T
+        else:
+            values, vectors = np.linalg.eigh(system)
+            keep = values > _RANK_TOLERANCE * values[-1]
+            solution = (right @ vectors[:, keep]) / values[keep] @ vectors[:, keep].T
+        solution *= scale
+        return np.ascontiguousarray(solution, dtype=moment.dtype)
+
+
+@dataclass(frozen=True)
+class NonnegativeBasis:
+    """The basis by the same rule as the codes: the problem is the same with X transposed."""
+
+    rule: CodesRule
+
+    def step(
+        self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
+    ) -> FloatArray:
+        rows = np.arange(moment.shape[0])
+        updated = basis.copy()
+        weights = np.ones(len(rows), basis.dtype)
+        self.rule.apply(
+            rows, np.array([0, len(rows)]), moment, gram.astype(basis.dtype), basis, updated,
+            weights, no_coupling(basis.dtype), np.empty(len(rows), basis.dtype),
+        )  # fmt: skip
+        return updated
