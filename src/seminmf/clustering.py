@@ -13,9 +13,27 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._types import FloatArray, IntArray
 from ._validation import check_integer
 
+# Tukey's factor for values that are "far out".
+_FAR_FENCE = 3.0
+
+
+def _well_fitted(factorizer: Any, at_least: int) -> Any:
+    """Which training samples are not far outliers of the factorization."""
+    residuals = getattr(factorizer, "residuals_", None)
+    if residuals is None:
+        return slice(None)
+    lower, upper = np.quantile(residuals, [0.25, 0.75])
+    inside = residuals <= upper + _FAR_FENCE * (upper - lower)
+    return inside if inside.sum() >= at_least else slice(None)
+
 
 class FactorKMeans(ClusterMixin, BaseEstimator):
     """Factorize X ≈ V Uᵀ, then cluster the codes V by k-means.
+
+    The centres are those of the samples that the factorization fits: a sample whose residual lies
+    beyond Tukey's far fence (third quartile + 3 interquartile ranges) has no say in them, because a
+    few far codes would take clusters for themselves. It is assigned to the nearest centre like all
+    others. On data without such samples this is plain k-means.
 
     Parameters
     ----------
@@ -80,11 +98,12 @@ class FactorKMeans(ClusterMixin, BaseEstimator):
                 f"n_samples = {X.shape[0]}; choose fewer clusters."
             )
         codes = factorizer.fit_transform(X)
+        fitted = codes[_well_fitted(factorizer, n_clusters)]
         self.kmeans_ = KMeans(
             n_clusters=n_clusters, n_init=10, random_state=rng.randint(2**31 - 1)
-        ).fit(codes)
+        ).fit(fitted)
         self.factorizer_ = factorizer
-        self.labels_: IntArray = self.kmeans_.labels_
+        self.labels_: IntArray = self.kmeans_.predict(codes)
         self.cluster_centers_: FloatArray = self.kmeans_.cluster_centers_
         return self
 

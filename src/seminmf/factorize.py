@@ -67,14 +67,13 @@ def _scheme(plan: Plan) -> Scheme:
 class _Space:
     """The features that the solver works in: those of X, or those of its compression."""
 
-    def __init__(self, X: Any, plan: Plan) -> None:
-        self.full = Engine(X, plan.n_components)
+    def __init__(self, X: Any, plan: Plan, squares: FloatArray) -> None:
+        self.full = Engine(X, plan.n_components, squares=squares)
         self.compression: Compression | None = None
         self.engine = self.full
         if not plan.nonnegative and pays(X, plan.n_components):
             self.compression = Compression(X)
-            self.engine = Engine(self.compression.L, plan.n_components)
-            self.engine.squares = self.full.squares
+            self.engine = Engine(self.compression.L, plan.n_components, squares=squares)
 
     def lift(self, basis: FloatArray) -> FloatArray:
         return basis if self.compression is None else self.compression.lift(basis)
@@ -157,12 +156,16 @@ def _polish(engine: Engine, solution: Solution, objective: Objective, share: Any
 def factorize(
     X: Any,
     plan: Plan,
+    squares: FloatArray,
     matrix: sp.csr_array | None,
     share: FloatArray | None,
     rng: np.random.RandomState,
 ) -> Solution:
-    """Run the plan; the best of ``n_init`` starts, with its basis in the features of X."""
-    space = _Space(X, plan)
+    """Run the plan; the best of ``n_init`` starts, with its basis in the features of X.
+
+    ``squares`` are ‖x_i‖², ``matrix`` the graph (None without one), ``share`` the sample weights.
+    """
+    space = _Space(X, plan, squares)
     scheme = _scheme(plan)
     objective = Objective(plan.loss, plan.graph_measure, plan.alpha, plan.beta)
     best: Solution | None = None

@@ -20,7 +20,7 @@ from ._types import FloatArray, IntArray
 from .engines import Engine
 
 # Edges per task when the penalty is summed on several threads.
-_ROWS_PER_TASK = 4096
+_ROWS_PER_TASK = 2048
 
 
 def neighbour_pairs(

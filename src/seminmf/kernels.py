@@ -13,29 +13,49 @@ package, because loading the compiler takes longer than most fits.
 """
 
 import numpy as np
-from numba import njit
+
+from ._compile import compiled
 
 TILE = 64
 
-# Reassociation and fused multiply-add, but no assumption that NaN and infinity are absent.
-_MATH = {"reassoc", "contract", "nsz", "arcp"}
+# Denominators below these (in double and single precision) have too few digits to divide by.
+SMALLEST, SMALLEST_SINGLE = 1e-290, 1e-30
 
 
-@njit(nogil=True, cache=True, fastmath=_MATH)
+@compiled
 def _neighbour_sums(row, codes, indptr, indices, edges, sums):
-    """Write Σ_j W_ij v_j into ``sums`` and return Σ_j W_ij."""
-    total = edges.dtype.type(0)
-    sums[:] = 0
-    for e in range(indptr[row], indptr[row + 1]):
-        weight = edges[e]
-        other = indices[e]
-        total += weight
-        for q in range(sums.shape[0]):
-            sums[q] += weight * codes[other, q]
+    """Write Σ_j W_ij v_j into ``sums`` and return Σ_j W_ij.
+
+    Four components at a time stay in registers; unsigned indices spare the test for negative ones.
+    """
+    first, last = np.uint64(indptr[row]), np.uint64(indptr[row + 1])
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    k = np.uint64(sums.shape[0])
+    q = np.uint64(0)
+    zero = edges.dtype.type(0)
+    while q + three < k:
+        s0, s1, s2, s3 = zero, zero, zero, zero
+        for e in range(first, last):
+            weight, other = edges[e], np.uint64(indices[e])
+            s0 += weight * codes[other, q]
+            s1 += weight * codes[other, q + one]
+            s2 += weight * codes[other, q + two]
+            s3 += weight * codes[other, q + three]
+        sums[q], sums[q + one], sums[q + two], sums[q + three] = s0, s1, s2, s3
+        q += np.uint64(4)
+    while q < k:
+        s0 = zero
+        for e in range(first, last):
+            s0 += edges[e] * codes[np.uint64(indices[e]), q]
+        sums[q] = s0
+        q += one
+    total = zero
+    for e in range(first, last):
+        total += edges[e]
     return total
 
 
-@njit(nogil=True, cache=True, fastmath=_MATH)
+@compiled
 def cd_codes(rows, bounds, phi, omega, codes, weights, indptr, indices, edges, alpha, sweeps, fit):
     """Cyclic coordinate descent on the codes of ``rows``, in place.
 
@@ -108,13 +128,14 @@ def cd_codes(rows, bounds, phi, omega, codes, weights, indptr, indices, edges, a
         start += count
 
 
-@njit(nogil=True, cache=True, fastmath=_MATH)
+@compiled
 def mu_codes(rows, phi, omega, source, codes, weights, indptr, indices, edges, alpha, root, fit):
     """The paper's multiplicative rule (eq. l21snfsol): ``source`` → ``codes``.
 
     v ← v ∘ (numerator / denominator)^½ (or ^1 with ``root=False``, Lee and Seung's rule for
-    non-negative data); all rows read the old codes. An entry whose denominator is zero has no
-    influence on the objective and stays. ``fit`` as in `cd_codes`.
+    non-negative data); all rows read the old codes. An entry whose denominator is zero, or has
+    run out of digits near the smallest numbers, has no influence on the objective and stays.
+    ``fit`` as in `cd_codes`.
     """
     k = codes.shape[1]
     dtype = codes.dtype
@@ -122,6 +143,7 @@ def mu_codes(rows, phi, omega, source, codes, weights, indptr, indices, edges, a
     up = np.zeros((k, TILE), dtype)
     down = np.zeros((k, TILE), dtype)
     sums = np.zeros(k, dtype)
+    smallest = dtype.type(SMALLEST) if dtype.type(SMALLEST) > 0 else dtype.type(SMALLEST_SINGLE)
     for start in range(0, rows.shape[0], TILE):
         count = min(TILE, rows.shape[0] - start)
         for r in range(count):
@@ -147,7 +169,7 @@ def mu_codes(rows, phi, omega, source, codes, weights, indptr, indices, edges, a
                         up[q, r] -= o * v[p, r]
         for q in range(k):
             for r in range(TILE):
-                ratio = up[q, r] / down[q, r] if down[q, r] > 0 else dtype.type(1)
+                ratio = up[q, r] / down[q, r] if down[q, r] > smallest else dtype.type(1)
                 v[q, r] *= np.sqrt(ratio) if root else ratio
         for q in range(k):
             for r in range(TILE):
@@ -165,7 +187,7 @@ def mu_codes(rows, phi, omega, source, codes, weights, indptr, indices, edges, a
             fit[i] = total
 
 
-@njit(nogil=True, cache=True, fastmath=_MATH)
+@compiled
 def extrapolate(codes, previous, eta, weights, point, weighted):
     """``point`` = max(0, V + η(V − V_previous)) and ``weighted`` = d ∘ point."""
     n, k = codes.shape
@@ -178,7 +200,7 @@ def extrapolate(codes, previous, eta, weights, point, weighted):
             weighted[i, q] = d * y
 
 
-@njit(nogil=True, cache=True, fastmath=_MATH)
+@compiled
 def edge_weights(start, stop, codes, indptr, indices, base, mirror, squared, floor, edges):
     """Graph penalty over the edges (i, j), start ≤ i < stop, i < j; and their weights.
 
@@ -187,9 +209,9 @@ def edge_weights(start, stop, codes, indptr, indices, base, mirror, squared, flo
     """
     k = codes.shape[1]
     penalty = 0.0
-    for i in range(start, stop):
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
+    for i in range(np.uint64(start), np.uint64(stop)):
+        for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
+            j = np.uint64(indices[e])
             if j > i:
                 total = 0.0
                 for q in range(k):
@@ -206,7 +228,7 @@ def edge_weights(start, stop, codes, indptr, indices, base, mirror, squared, flo
     return penalty
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def mirror_entries(indptr, indices):
     """For each stored entry (i, j) of a symmetric CSR pattern the position of (j, i)."""
     n = indptr.shape[0] - 1
@@ -220,7 +242,7 @@ def mirror_entries(indptr, indices):
     return mirror
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def greedy_colours(order, indptr, indices):
     """Colour the vertices in the given order with the smallest free colour."""
     n = indptr.shape[0] - 1
@@ -236,3 +258,18 @@ def greedy_colours(order, indptr, indices):
             colour += 1
         colours[i] = colour
     return colours
+
+
+@compiled
+def residual_lengths(squares, fit, cancellation, lengths):
+    """√(‖x‖² + fit) for each row; returns how many are lost to cancellation.
+
+    Those are the rows whose ‖x − Uv‖² is below ``cancellation`` times ‖x‖².
+    """
+    lost = 0
+    for i in range(squares.shape[0]):
+        square = squares[i] + fit[i]
+        if square < cancellation * squares[i]:
+            lost += 1
+        lengths[i] = np.sqrt(max(square, squares.dtype.type(0)))
+    return lost

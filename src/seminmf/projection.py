@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from . import projection_kernels as kernels
 from ._types import FloatArray, IntArray
-from .engines import Engine
-from .engines._blocks import Block
+from .engines import Block, Engine
 from .graph import neighbour_pairs
 from .samples import match_rows
 

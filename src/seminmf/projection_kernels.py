@@ -4,7 +4,8 @@ Like `seminmf.kernels` these take the small statistics ``phi`` = X·U and ``omeg
 """
 
 import numpy as np
-from numba import njit
+
+from ._compile import compiled
 
 # A direction whose part independent of those already in use is below this share of its length
 # (squared) counts as linearly dependent: about the square root of the unit round-off.
@@ -13,7 +14,7 @@ _DEPENDENT = 1e-11
 _DUAL = 1e-12
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _solve_passive(gram, rhs, members, size, factor, solution):
     """Cholesky solve on the first ``size`` members; a dependent member gets solution 0.
 
@@ -49,7 +50,7 @@ def _solve_passive(gram, rhs, members, size, factor, solution):
     return dependent
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def nnls_rows(phi, omega, stiffness, codes):
     """Non-negative least squares for each row: min over v ≥ 0 of v Ω vᵀ + c‖v‖² − 2 v·φ, in place.
 
@@ -148,7 +149,7 @@ def nnls_rows(phi, omega, stiffness, codes):
             codes[i, q] = v[q] * scale[q]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _norm_objective(v, k, square, phi, omega, anchors, weights, alpha):
     """‖x − Uv‖ + α Σ_j w_j ‖v − a_j‖ from the small statistics."""
     residual = square
@@ -166,7 +167,7 @@ def _norm_objective(v, k, square, phi, omega, anchors, weights, alpha):
     return value
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def robust_rows(
     phi, omega, squares, indptr, neighbours, weights, anchors, alpha, floor, max_iter, tol, codes
 ):

@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
 
 from . import kernels
 from ._types import FloatArray, IntArray
-from .engines import Engine
-from .engines._blocks import Block
+from .engines import Block, Engine
 from .graph import NeighbourGraph
 from .objective import Objective
 from .updates import BasisRule, CodesRule, Coupling, no_coupling
@@ -154,6 +154,7 @@ class Descent:
         self._spare = np.empty_like(codes)
         self._fit = np.empty(n, engine.dtype)
         self._within = np.arange(n)
+        self._cancellation = _CANCELLATION[engine.dtype.itemsize]
         self._tasks = self._plan()
         if residuals is None:
             self._measure(self.current)
@@ -179,13 +180,12 @@ class Descent:
 
     def _residuals(self, rows: slice, block: Block, point: _Point) -> None:
         """Residuals from ``fit``; directly from X where the short formula cancels."""
-        squares = self.engine.squares[rows]
-        exact = squares + self._fit[rows]
-        small = exact < _CANCELLATION[self.engine.dtype.itemsize] * squares
-        residuals = point.residuals[rows]
-        np.sqrt(np.maximum(exact, 0, out=exact), out=residuals)
-        if small.any():
-            where = np.flatnonzero(small)
+        squares, residuals = self.engine.squares[rows], point.residuals[rows]
+        lost = kernels.residual_lengths(
+            squares, self._fit[rows], squares.dtype.type(self._cancellation), residuals
+        )
+        if lost:
+            where = np.flatnonzero(residuals**2 < self._cancellation * squares)
             residuals[where] = block.exact_residuals(where, point.codes[rows][where], point.basis)
 
     def _measure(self, point: _Point) -> None:
@@ -228,7 +228,7 @@ class Descent:
 
         moment, grams = self.engine.sweep(None, visit)
         assert moment is not None
-        return _Moments(moment, np.sum(grams, axis=0))
+        return _Moments(moment, reduce(np.add, grams))
 
     # One iteration
 
@@ -318,7 +318,7 @@ class Descent:
         moment, results = self.engine.sweep(basis, visit)
         assert moment is not None
         new.loss = sum(loss for loss, _ in results)
-        return _Moments(moment, np.sum([gram for _, gram in results], axis=0))
+        return _Moments(moment, reduce(np.add, [gram for _, gram in results]))
 
     def _accept(self, moments: _Moments, eta: float) -> None:
         free = self.current.codes

@@ -18,8 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._types import FloatArray
-from .engines import Engine
-from .engines._blocks import Block
+from .engines import Block, Engine
 from .graph import NeighbourGraph
 from .objective import Objective
 from .updates import LeastSquaresBasis

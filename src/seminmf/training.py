@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from . import _validation as check
 from . import graph as graphs
 from ._types import FloatArray, IntArray
+from .engines import row_squares
 from .factorize import Plan, factorize
 from .objective import Measure
 from .projection import Projector
@@ -150,9 +151,7 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     data, share = samples.X, samples.share
     check.check_data(data, settings.n_components, settings.nonnegative)
 
-    squares = np.asarray(
-        data.multiply(data).sum(axis=1) if sp.issparse(data) else np.einsum("ij,ij->i", data, data)
-    ).ravel()
+    squares = row_squares(data)
     length = typical_length(squares, share)
     total = float(data.shape[0] if share is None else share.sum())
     alpha, beta = resolve(
@@ -163,7 +162,7 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     matrix, transformer = _build_graph(settings, data) if alpha > 0 else (None, None)
 
     rng = check_random_state(settings.random_state)
-    solution = factorize(data, settings.plan(alpha, beta, length), matrix, share, rng)
+    solution = factorize(data, settings.plan(alpha, beta, length), squares, matrix, share, rng)
     _warn(solution, settings)
     neighbours = min(settings.n_neighbors, data.shape[0]) if alpha > 0 else 0
     projector = Projector(

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg as la
+from numpy.typing import NDArray
 
 from . import kernels
 from ._types import FloatArray, IntArray
@@ -124,7 +125,7 @@ class BasisRule(Protocol):
 
 @dataclass(frozen=True)
 class LeastSquaresBasis:
-    """U = moment · (gram + diag(ridge))⁻¹ by Cholesky, with unit diagonal for its conditioning.
+    """U = moment · (gram + diag(ridge))⁻¹ by Cholesky; by eigenvectors where that is singular.
 
     A component that no sample uses and no penalty holds (zero diagonal) keeps its basis vector:
     every choice is optimal, and this one lets the component come back into use.
@@ -133,32 +134,37 @@ class LeastSquaresBasis:
     def step(
         self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
     ) -> FloatArray:
-        k = gram.shape[0]
-        system = gram.astype(np.float64)
-        system.flat[:: k + 1] += ridge
+        system = np.array(gram, dtype=np.float64)
+        system.flat[:: len(system) + 1] += ridge
         diagonal = system.diagonal()
-        if not (diagonal > 0).all():
-            used = diagonal > 0
-            updated = basis.copy()
-            if used.any():
-                updated[:, used] = self.step(
-                    np.ascontiguousarray(moment[:, used]), gram[np.ix_(used, used)],
-                    ridge[used], basis[:, used],
-                )  # fmt: skip
-            return updated
-        scale = 1 / np.sqrt(diagonal)
-        system *= scale
-        system *= scale[:, None]
-        right = moment * scale
+        if diagonal.min() <= 0:
+            return self._step_on_used(moment, gram, ridge, basis, diagonal > 0)
+        right = moment.astype(np.float64)
         factor, failure = la.lapack.dpotrf(system, lower=1)
-        if failure == 0 and factor.diagonal().min() ** 2 > _RANK_TOLERANCE:
+        if failure == 0 and (factor.diagonal() ** 2 / diagonal).min() > _RANK_TOLERANCE:
             solution = la.lapack.dpotrs(factor, right.T, lower=1, overwrite_b=1)[0].T
         else:
-            values, vectors = np.linalg.eigh(system)
+            scale = 1 / np.sqrt(diagonal)
+            values, vectors = np.linalg.eigh(scale[:, None] * system * scale)
             keep = values > _RANK_TOLERANCE * values[-1]
-            solution = (right @ vectors[:, keep]) / values[keep] @ vectors[:, keep].T
-        solution *= scale
+            vectors = scale[:, None] * vectors[:, keep]
+            solution = (right @ vectors) / values[keep] @ vectors.T
         return np.ascontiguousarray(solution, dtype=moment.dtype)
+
+    def _step_on_used(
+        self,
+        moment: FloatArray,
+        gram: FloatArray,
+        ridge: FloatArray,
+        basis: FloatArray,
+        used: NDArray[np.bool_],
+    ) -> FloatArray:
+        updated = basis.copy()
+        if used.any():
+            updated[:, used] = self.step(
+                moment[:, used], gram[np.ix_(used, used)], ridge[used], basis[:, used]
+            )
+        return updated
 
 
 @dataclass(frozen=True)

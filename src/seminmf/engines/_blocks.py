@@ -20,16 +20,16 @@ class Block(Protocol):
     def adjoint_times(self, weighted: FloatArray) -> FloatArray:
         """X_bᵀ · Z."""
 
-    def squares(self) -> FloatArray:
-        """‖x_i‖² for each row."""
-
     def exact_residuals(self, rows: IntArray, codes: FloatArray, basis: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖ for the given rows, without cancellation."""
 
 
-def _row_lengths(rows: FloatArray) -> FloatArray:
-    lengths: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return lengths
+def row_squares(X: Any) -> FloatArray:
+    """‖x_i‖² for each row."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    squares: FloatArray = np.einsum("ij,ij->i", X, X)
+    return squares
 
 
 class DenseBlock:
@@ -45,12 +45,8 @@ class DenseBlock:
         product: FloatArray = np.dot(self.rows.T, weighted)
         return product
 
-    def squares(self) -> FloatArray:
-        squares: FloatArray = np.einsum("ij,ij->i", self.rows, self.rows)
-        return squares
-
     def exact_residuals(self, rows: IntArray, codes: FloatArray, basis: FloatArray) -> FloatArray:
-        return _row_lengths(self.rows[rows] - codes @ basis.T)
+        return np.sqrt(row_squares(self.rows[rows] - codes @ basis.T))
 
 
 class SparseBlock:
@@ -66,12 +62,8 @@ class SparseBlock:
         product: FloatArray = self.rows.T @ weighted
         return product
 
-    def squares(self) -> FloatArray:
-        squares: FloatArray = np.asarray(self.rows.multiply(self.rows).sum(axis=1)).ravel()
-        return squares
-
     def exact_residuals(self, rows: IntArray, codes: FloatArray, basis: FloatArray) -> FloatArray:
-        return _row_lengths(self.rows[rows].toarray() - codes @ basis.T)
+        return np.sqrt(row_squares(self.rows[rows].toarray() - codes @ basis.T))
 
 
 def cut(X: Any, starts: IntArray) -> list[Block]:

@@ -19,8 +19,10 @@ from threadpoolctl import ThreadpoolController
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-# Below this many floating-point operations per pass a second thread costs more than it brings.
-_WORTH_SHARING = 6e6
+# Waking a Python thread takes a tenth of a millisecond and more. Below this many floating-point
+# operations per pass (a few milliseconds) that costs more than a second thread brings, and the
+# products are left to the threads of BLAS itself, which wait awake.
+WORTH_SHARING = 1e8
 
 
 @lru_cache(maxsize=1)
@@ -38,7 +40,7 @@ class Team:
 
     def __init__(self, operations: float, most: int) -> None:
         self.size = 1
-        if most > 1 and operations >= _WORTH_SHARING:
+        if most > 1 and operations >= WORTH_SHARING:
             self.size = min(most, available_threads())
         self._limit: Any = None
         self._pool: ThreadPoolExecutor | None = None

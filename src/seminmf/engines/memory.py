@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from ._blocks import Block, cut
-from ._threads import Team
+from ._blocks import Block, cut, row_squares
+from ._threads import WORTH_SHARING, Team
 
 _Result = TypeVar("_Result")
 
@@ -22,8 +22,8 @@ _Result = TypeVar("_Result")
 _BLOCK_ENTRIES = 2**18
 # ... BLAS wants this many rows at least, ...
 _FEWEST_ROWS = 256
-# ... and a block should be this much work at least: each costs some Python.
-_BLOCK_OPERATIONS = 1.5e7
+# ... and threads want something to share as soon as sharing pays.
+_FEWEST_FOR_THREADS = 8
 # Blocks are summed up shard by shard: fixed by the shape of X alone, so that the order of the
 # additions, and with it every digit of the result, is the same for any number of threads.
 _MOST_SHARDS = 32
@@ -41,24 +41,35 @@ class Engine:
         Number of columns in the products to come; only used to judge the work.
     block_rows : int or None
         Rows in a block; None chooses by the size of the cache.
+    squares : array of shape (n_samples,) or None
+        ‖x_i‖² where they are known already.
     """
 
-    def __init__(self, X: Any, n_components: int, block_rows: int | None = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        n_components: int,
+        block_rows: int | None = None,
+        squares: FloatArray | None = None,
+    ) -> None:
         self.X = X
         self.n_samples, self.n_features = X.shape
         self.dtype = X.dtype
         entries = X.nnz if sp.issparse(X) else X.size
         operations = 4.0 * n_components * (entries + 2 * n_components * self.n_samples)
         if block_rows is None:
-            wanted = max(entries / _BLOCK_ENTRIES, min(operations / _BLOCK_OPERATIONS, 16))
-            block_rows = max(_FEWEST_ROWS, -(-self.n_samples // max(int(wanted), 1)))
+            fewest = _FEWEST_FOR_THREADS if operations >= WORTH_SHARING else 1
+            wanted = max(entries // _BLOCK_ENTRIES, fewest)
+            block_rows = max(_FEWEST_ROWS, -(-self.n_samples // wanted))
         starts = np.append(np.arange(0, self.n_samples, block_rows), self.n_samples)
         self._starts = starts
         self._blocks = cut(X, starts)
         shards = np.array_split(np.arange(len(self._blocks)), min(len(self._blocks), _MOST_SHARDS))
         self._shards: list[IntArray] = list(shards)
         self.team = Team(operations, len(self._shards))
-        self.squares: FloatArray = np.concatenate([block.squares() for block in self._blocks])
+        if squares is None:
+            squares = row_squares(X)
+        self.squares: FloatArray = squares
 
     def __enter__(self) -> Engine:
         self.team.__enter__()
