@@ -6,7 +6,6 @@ the compiler.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +14,7 @@ import scipy.sparse as sp
 
 from . import init as starts
 from ._types import FloatArray
-from .engines import Compression, Engine, pays
+from .engines import Engine, LazyCompression
 from .graph import NeighbourGraph
 from .objective import PAPER_FLOORS, Floors, Measure, Objective
 from .projection import nonnegative_codes
@@ -31,6 +30,10 @@ from .updates import (
 
 # Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
 _RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
+# Shorter samples than this share of a typical one count as so long in the weights of the SVD start.
+_SHORTEST = 1e-3
+# With fewer samples than this many per component, samples themselves may be the best basis.
+_FEW_SAMPLES = 20
 # Sweeps of coordinate descent per iteration.
 _SWEEPS = 2
 
@@ -64,67 +67,41 @@ def _scheme(plan: Plan) -> Scheme:
     return Scheme(rule, basis, accelerate=plan.solver == "cd")
 
 
-class _Space:
-    """The features that the solver works in: those of X, or those of its compression."""
-
-    def __init__(self, X: Any, plan: Plan, squares: FloatArray) -> None:
-        self.full = Engine(X, plan.n_components, squares=squares)
-        self.compression: Compression | None = None
-        self.engine = self.full
-        if not plan.nonnegative and pays(X, plan.n_components):
-            self.compression = Compression(X)
-            self.engine = Engine(self.compression.L, plan.n_components, squares=squares)
-
-    def lift(self, basis: FloatArray) -> FloatArray:
-        return basis if self.compression is None else self.compression.lift(basis)
-
-    def descent(
-        self,
-        start: tuple[FloatArray, FloatArray],
-        objective: Objective,
-        scheme: Scheme,
-        graph: NeighbourGraph | None,
-        share: FloatArray | None,
-    ) -> Descent:
-        """Begin at a start that is in the features of X, or already in those of the engine.
-
-        The part of U0 outside the row space of X is lost by compression, but it belongs to the
-        residuals and lengths from which the first weights are made.
-        """
-        basis, codes = start
-        if self.compression is None or basis.shape[0] == self.engine.n_features:
-            return Descent(self.engine, objective, scheme, graph, share, basis, codes)
-        residuals = self.full.residuals(basis, codes)
-        lengths = np.linalg.norm(basis, axis=0)
-        lowered = self.compression.lower(basis)
-        return Descent(
-            self.engine, objective, scheme, graph, share, lowered, codes, residuals, lengths
-        )
-
-
 def _make_start(
-    name: str, space: _Space, plan: Plan, share: FloatArray | None, rng: np.random.RandomState
+    plan: Plan, engine: Engine, share: FloatArray | None, rng: np.random.RandomState
 ) -> tuple[FloatArray, FloatArray]:
-    engine, k = space.engine, plan.n_components
-    if name == "random":
-        n, m = space.full.n_samples, space.full.n_features
-        low = 0.0 if plan.nonnegative else -1.0
-        return starts.random_start(n, m, k, rng, engine.dtype, low)
-    if name == "svd":
-        lengths = np.sqrt(engine.squares)
-        weights = plan.loss.weights(lengths, 1e-3 * plan.length)
+    if isinstance(plan.init, tuple):
+        return plan.init
+    n, m, k = engine.n_samples, engine.n_features, plan.n_components
+    if plan.init == "random":
+        return starts.random_start(n, m, k, rng, engine.dtype, 0.0 if plan.nonnegative else -1.0)
+    if plan.init in ("auto", "svd"):
+        weights = plan.loss.weights(np.sqrt(engine.squares), _SHORTEST * plan.length)
         weights = weights if share is None else weights * share
-        start = starts.nonnegative_svd_start if plan.nonnegative else starts.svd_start
-        basis, codes = start(engine, k, weights, rng)
-    elif name == "kmeans":
+        svd = starts.nonnegative_svd_start if plan.nonnegative else starts.svd_start
+        basis, codes = svd(engine, k, weights, rng)
+    elif plan.init == "kmeans":
         basis, codes = starts.kmeans_start(engine, k, share, rng)
     else:
-        basis, codes = starts.exemplar_start(engine, k, share, rng)
+        basis, codes = starts.exemplar_start(engine, k, rng)
+    if plan.init == "auto" and plan.alpha == 0 and plan.loss.power == 1 and n <= _FEW_SAMPLES * k:
+        # So few samples may be best explained by k of them, exactly: take the better start.
+        rival = starts.exemplar_start(engine, k, None)
+        if _loss(plan, engine, share, *rival) < _loss(plan, engine, share, basis, codes):
+            basis, codes = rival
     if plan.nonnegative:
         basis = starts.above_zero(np.maximum(basis, 0), None)
     if plan.nonnegative or plan.solver == "mu":
         codes = starts.above_zero(codes, share)
     return basis, codes
+
+
+def _loss(
+    plan: Plan, engine: Engine, share: FloatArray | None, basis: FloatArray, codes: FloatArray
+) -> float:
+    """The loss at a start, by the short formula."""
+    fit = np.einsum("ij,ij->i", codes @ (basis.T @ basis) - 2 * engine.times(basis), codes)
+    return plan.loss.value(np.sqrt(np.maximum(engine.squares + fit, 0)), share)
 
 
 def _floors(plan: Plan, basis: FloatArray, codes: FloatArray) -> Floors:
@@ -165,25 +142,20 @@ def factorize(
 
     ``squares`` are ‖x_i‖², ``matrix`` the graph (None without one), ``share`` the sample weights.
     """
-    space = _Space(X, plan, squares)
+    engine = Engine(X, plan.n_components, squares=squares)
+    compression = None if plan.nonnegative else LazyCompression(engine, plan.n_components)
     scheme = _scheme(plan)
     objective = Objective(plan.loss, plan.graph_measure, plan.alpha, plan.beta)
     best: Solution | None = None
-    with space.full, space.engine:
-        engine = space.engine
+    with engine:
         graph = None
         if matrix is not None:
-            graph = NeighbourGraph.prepare(matrix, engine.squares, engine.dtype)
+            graph = NeighbourGraph.prepare(matrix, squares, engine.dtype)
         for number in range(plan.n_init):
-            if isinstance(plan.init, tuple):
-                start = plan.init
-            else:
-                name = "svd" if plan.init == "auto" else plan.init
-                start = _make_start(name, space, plan, share, rng)
+            start = _make_start(plan, engine, share, rng)
             local = replace(objective, floors=_floors(plan, *start))
-            descent = space.descent(start, local, scheme, graph, share)
-            callback = _lifting(plan.callback, space.lift)
-            solution = run(descent, plan.stopping, callback, number)
+            descent = Descent(engine, local, scheme, graph, share, *start, compression)
+            solution = run(descent, plan.stopping, plan.callback, number)
             if best is None or solution.objective < best.objective:
                 best, best_objective = solution, local
         assert best is not None
@@ -193,22 +165,4 @@ def factorize(
             engine, best_objective, graph, share, best.basis, best.codes, best.residuals,
             plan.nonnegative,
         )  # fmt: skip
-    best.basis = space.lift(best.basis)
     return best
-
-
-def _lifting(
-    callback: Callback | None, lift: Callable[[FloatArray], FloatArray]
-) -> Callback | None:
-    """A callback that sees the basis in the features of X."""
-    if callback is None:
-        return None
-
-    def wrapped(progress: Any) -> object:
-        def factors() -> tuple[FloatArray, FloatArray]:
-            basis, codes = progress.factors()
-            return lift(basis), codes
-
-        return callback(replace(progress, factors=factors))
-
-    return wrapped

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import KMeans
 
 from ._types import FloatArray
 from .engines import Engine
@@ -19,8 +19,6 @@ from .projection import nonnegative_codes
 # Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
 # beyond from a randomised range finder with so many extra directions and passes.
 _EXACT_SIZE, _OVERSAMPLING, _POWER_PASSES = 300, 6, 3
-# What a sample has of the clusters that are not its own, in a k-means start.
-_KMEANS_BACKGROUND = 0.2
 
 Start = tuple[FloatArray, FloatArray]
 
@@ -93,10 +91,15 @@ def _leading_axes(
     """Orthonormal leading directions A of the weighted rows, and the scores X A."""
     n, m = engine.n_samples, engine.n_features
     rank = min(rank, n, m)
-    if m <= _EXACT_SIZE:
-        moment = engine.adjoint_times(weights * _dense(engine.X))
-        axes = _eigenvectors(moment, rank)
-        return axes, engine.times(axes)
+    if min(n, m) <= _EXACT_SIZE:
+        if m <= n:
+            axes = _eigenvectors(engine.adjoint_times(weights * _dense(engine.X)), rank)[0]
+        else:
+            root = np.sqrt(weights)
+            vectors, values = _eigenvectors(root * engine.gram * root.T, rank)
+            lengths = np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))
+            axes = engine.adjoint_times((root * vectors / lengths).astype(engine.dtype))
+        return axes, engine.times(np.ascontiguousarray(axes, engine.dtype))
     width = min(rank + _OVERSAMPLING, n, m)
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(_POWER_PASSES):
@@ -104,42 +107,77 @@ def _leading_axes(
         directions = engine.adjoint_times(weights * engine.times(directions))
     directions = np.linalg.qr(directions)[0]
     scores = engine.times(directions)
-    turn = _eigenvectors(scores.T @ (weights * scores), rank)
+    turn = _eigenvectors(scores.T @ (weights * scores), rank)[0]
     return directions @ turn, scores @ turn
 
 
-def _eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
-    """Eigenvectors of the largest eigenvalues, largest first."""
+def _eigenvectors(symmetric: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Eigenvectors of the largest eigenvalues, largest first, and the eigenvalues."""
     last = len(symmetric) - 1
-    _, vectors = la.eigh(symmetric, subset_by_index=[last + 1 - count, last], driver="evr")
-    return np.asarray(vectors[:, ::-1])
+    values, vectors = la.eigh(symmetric, subset_by_index=[last + 1 - count, last], driver="evr")
+    return vectors[:, ::-1], values[::-1]
 
 
 def kmeans_start(
     engine: Engine, k: int, share: FloatArray | None, rng: np.random.RandomState
 ) -> Start:
-    """V = indicator of k-means clusters + 0.2, and the U that maps it to the centres."""
+    """The centres of k-means as the basis; codes by least squares, with more on the own centre.
+
+    Bare indicators would not do for the robust graph penalty: where neighbours have the very same
+    code their edge has length zero and enormous weight, and reweighting never parts them again.
+    """
     search = KMeans(n_clusters=k, n_init=1, random_state=rng.randint(2**31 - 1))
     labels = search.fit(engine.X, sample_weight=share).labels_
-    codes = np.full((engine.n_samples, k), _KMEANS_BACKGROUND)
-    codes[np.arange(engine.n_samples), labels] += 1
-    # Centre c_l = U (e_l + 0.2·1): solve for U.
-    mixing = np.eye(k) + _KMEANS_BACKGROUND
-    basis = np.linalg.solve(mixing, search.cluster_centers_).T
-    return _contiguous(basis, codes, engine.dtype)
+    basis = np.ascontiguousarray(search.cluster_centers_.T, engine.dtype)
+    codes = np.zeros((engine.n_samples, k), engine.dtype)
+    nonnegative_codes(engine, basis, codes)
+    codes *= 0.5
+    codes[np.arange(engine.n_samples), labels] += 0.5
+    return basis, codes
 
 
-def exemplar_start(
-    engine: Engine, k: int, share: FloatArray | None, rng: np.random.RandomState
-) -> Start:
+def exemplar_start(engine: Engine, k: int, rng: np.random.RandomState | None) -> Start:
     """k samples, far from each other, as the basis; non-negative least squares for the codes."""
-    _, chosen = kmeans_plusplus(
-        engine.X, k, sample_weight=share, random_state=rng.randint(2**31 - 1)
-    )
+    chosen = _spread_samples(engine, k, rng)
     basis = np.ascontiguousarray(_dense(engine.X[chosen]).T)
     codes = np.zeros((engine.n_samples, k), engine.dtype)
     nonnegative_codes(engine, basis, codes)
     return basis, codes
+
+
+def _spread_samples(engine: Engine, k: int, rng: np.random.RandomState | None) -> list[int]:
+    """One sample after the other, each drawn with its distance from those before as weight.
+
+    Without ``rng`` the choice is fixed by the data: first the sample of median length, then always
+    the farthest but for the farthest tenth, which may be outliers.
+    """
+    n, squares = engine.n_samples, engine.squares.astype(np.float64)
+    few = n <= _EXACT_SIZE
+    if rng is None:
+        chosen = [int(np.argsort(squares, kind="stable")[n // 2])]
+    else:
+        chosen = [int(rng.randint(n))]
+    nearest = np.full(n, np.inf)
+    while len(chosen) < k:
+        last = chosen[-1]
+        products = (
+            engine.gram[last]
+            if few
+            else engine.times(np.ascontiguousarray(_dense(engine.X[[last]]).T)).ravel()
+        )
+        distances = np.sqrt(np.maximum(squares + squares[last] - 2 * products, 0))
+        nearest = np.minimum(nearest, distances)
+        nearest[chosen] = 0
+        total = nearest.sum()
+        if total == 0:
+            remaining = np.setdiff1d(np.arange(n), chosen)
+            chosen.extend(int(i) for i in remaining[: k - len(chosen)])
+        elif rng is None:
+            eligible = np.where(nearest <= np.quantile(nearest, 0.9), nearest, 0)
+            chosen.append(int(np.argmax(eligible if eligible.any() else nearest)))
+        else:
+            chosen.append(int(rng.choice(n, p=nearest / total)))
+    return chosen
 
 
 def _dense(rows: Any) -> FloatArray:

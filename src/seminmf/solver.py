@@ -23,7 +23,7 @@ import numpy as np
 
 from . import kernels
 from ._types import FloatArray, IntArray
-from .engines import Block, Engine
+from .engines import Block, Compression, Engine, LazyCompression
 from .graph import NeighbourGraph
 from .objective import Objective
 from .updates import BasisRule, CodesRule, Coupling, no_coupling
@@ -128,23 +128,20 @@ class Descent:
         share: FloatArray | None,
         basis: FloatArray,
         codes: FloatArray,
-        residuals: FloatArray | None = None,
-        lengths: FloatArray | None = None,
+        compression: LazyCompression | None = None,
     ) -> None:
-        """Start at (basis, codes).
-
-        ``residuals`` and ``lengths`` may be given where ``basis`` is only the part of the start
-        that lies in the engine's (compressed) feature space.
-        """
+        """Start at (basis, codes); go on with the ``compression`` of X when that is due."""
         self.engine, self.objective, self.scheme = engine, objective, scheme
         self.graph, self.share = graph, share
         self.scale = 1.0
         self.extrapolated = False
+        self._waiting = compression
+        self._compression: Compression | None = None
         n = len(codes)
         edges = np.zeros(0, engine.dtype) if graph is None else graph.base.copy()
         self.current = _Point(
             basis, codes.copy(),
-            np.linalg.norm(basis, axis=0) if lengths is None else lengths,
+            np.linalg.norm(basis, axis=0),
             np.empty(n, engine.dtype), np.empty(n, engine.dtype), edges,
         )  # fmt: skip
         self.trial = _Point(
@@ -156,11 +153,7 @@ class Descent:
         self._within = np.arange(n)
         self._cancellation = _CANCELLATION[engine.dtype.itemsize]
         self._tasks = self._plan()
-        if residuals is None:
-            self._measure(self.current)
-        else:
-            self.current.residuals[:] = residuals
-            self._weigh(self.current)
+        self._measure(self.current)
         self._measure_graph(self.current)
         if scheme.accelerate:
             self._rescale()
@@ -172,9 +165,12 @@ class Descent:
         return self.objective.total(point.loss, point.graph_penalty, point.lengths)
 
     def factors(self) -> tuple[FloatArray, FloatArray]:
-        """Copies of (U, V) in the units of the original α and β."""
+        """Copies of (U, V) in the features of X and the units of the original α and β."""
         scale = self.engine.dtype.type(self.scale)
-        return self.current.basis / scale, self.current.codes * scale
+        basis = self.current.basis / scale
+        if self._compression is not None:
+            basis = self._compression.lift(basis)
+        return basis, self.current.codes * scale
 
     # Measuring a point
 
@@ -200,9 +196,6 @@ class Descent:
             return None, None
 
         self.engine.sweep(point.basis, visit)
-        self._weigh(point)
-
-    def _weigh(self, point: _Point) -> None:
         point.weights[:] = self.objective.sample_weights(point.residuals, self.share)
         point.loss = self.objective.loss.value(point.residuals, self.share)
 
@@ -335,8 +328,18 @@ class Descent:
         self.objective = self.objective.rescaled(change)
         self.scale *= change
 
+    def _compress(self, lazy: LazyCompression) -> None:
+        """Go on in the compressed features. From the first basis step on U lies in them."""
+        self._waiting = None
+        self._compression = lazy.compression
+        self.engine = lazy.engine
+        self.current.basis = lazy.compression.lower(self.current.basis)
+        self.moments.moment = lazy.compression.lower(self.moments.moment)
+
     def iterate(self, eta: float) -> tuple[float, float]:
         """One iteration with extrapolation ``eta`` after it; returns J and the next ``eta``."""
+        if self._waiting is not None and self._waiting.due():
+            self._compress(self._waiting)
         before = self.value(self.current)
         moments = self._advance(eta)
         if not self.scheme.accelerate:

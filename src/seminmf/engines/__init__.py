@@ -1,7 +1,7 @@
 """The only code that touches X."""
 
 from ._blocks import Block, row_squares
-from .compression import Compression, pays
+from .compression import Compression, LazyCompression
 from .memory import Engine
 
-__all__ = ["Block", "Compression", "Engine", "pays", "row_squares"]
+__all__ = ["Block", "Compression", "Engine", "LazyCompression", "row_squares"]

@@ -3,32 +3,25 @@
 The loss and the lengths of the basis vectors do not change under rotations of feature space, and
 the basis lies in the row space of X. With X = L Qᵀ (L n × n, Q with orthonormal columns) the whole
 factorization may therefore run on L, and U = Q Ũ at the end (fact 7 of the theory page).
+
+The factorization X = L Qᵀ costs as much as some iterations on X itself. How many iterations a fit
+will need nobody knows, so `LazyCompression` waits until those made have cost as much: whenever the
+fit ends, it has taken at most twice the time of the better choice.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 
 from .._types import FloatArray
+from .memory import Engine
 
-# One Householder factorization costs about as much as this many iterations on L would save...
-_EXPECTED_ITERATIONS = 40
-# ... when its operations run this many times slower than those of the plain products.
-_SLOWDOWN = 1.5
-
-
-def pays(X: Any, n_components: int) -> bool:
-    """Whether the factorization of X costs less than it is expected to save."""
-    n, m = X.shape
-    if sp.issparse(X) or m <= n:
-        return False
-    factorization = 2.0 * m * n * n * _SLOWDOWN
-    saved = 4.0 * n * (m - n) * n_components * _EXPECTED_ITERATIONS
-    return factorization < saved
+# The operations of a Householder factorization run this many times slower than those of products.
+_SLOWDOWN = 2.5
 
 
 class Compression:
@@ -60,3 +53,33 @@ class Compression:
         """Qᵀ U: the part of a basis that lies in the row space of X."""
         rotated = self._rotate(np.asfortranarray(basis), transpose=True)
         return np.ascontiguousarray(rotated[: self.L.shape[0]])
+
+
+class LazyCompression:
+    """A compression that is made when it would have paid off by now."""
+
+    def __init__(self, engine: Engine, n_components: int) -> None:
+        self._full = engine
+        self._n_components = n_components
+        n, m = engine.n_samples, engine.n_features
+        self._patience = np.inf
+        if m > n and not sp.issparse(engine.X):
+            saved = 4.0 * n * (m - n) * n_components
+            self._patience = 2.0 * m * n * n * _SLOWDOWN / saved
+        self._waited = 0
+
+    def due(self) -> bool:
+        """Call once for each iteration that is about to be made on X itself."""
+        self._waited += 1
+        return self._waited > self._patience
+
+    @cached_property
+    def compression(self) -> Compression:
+        return Compression(self._full.X)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine of L; it works with the team of the engine of X."""
+        engine = Engine(self.compression.L, self._n_components, squares=self._full.squares)
+        engine.team = self._full.team
+        return engine

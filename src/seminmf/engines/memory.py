@@ -7,6 +7,7 @@ the block is in the cache: a whole iteration is one pass over X (fact 6 of the t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -114,6 +115,12 @@ class Engine:
             if part is not None:
                 moment = part if moment is None else moment + part
         return moment, [result for _, results in shards for result in results]
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """X·Xᵀ, for few samples."""
+        product = self.X @ self.X.T
+        return np.asarray(product.toarray() if sp.issparse(product) else product)
 
     def times(self, basis: FloatArray) -> FloatArray:
         """X·U."""

@@ -1,0 +1,5 @@
+"""``python -m seminmf`` is the command ``seminmf``."""
+
+from .cli import main
+
+main()
