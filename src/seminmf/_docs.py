@@ -32,7 +32,9 @@ _PARAMETERS = {
     "init": """{{"auto", "random", "svd", "kmeans", "exemplar"}} or (U0, V0), default="auto"
     Start. "random": U uniform in [−1, 1], V in [0, 1], as in the paper; "svd": from the truncated
     SVD; "kmeans": cluster indicators; "exemplar": k samples as the basis; or two arrays of shape
-    (n_features, k) and (n_samples, k). "auto" is {auto}.""",
+    (n_features, k) and (n_samples, k). "auto" is "svd", and random
+    for the second and further starts of `n_init`; a robust model without a graph on few samples
+    (at most 20 per component) starts from samples instead where that has the lower objective.""",
     "n_init": """int, default=1
     Number of starts; the one with the lowest objective is kept.""",
     "max_iter": """int, default=200
@@ -92,7 +94,6 @@ def documented(cls: _Class) -> _Class:
     values = {
         "strength": f"{defaults.get('strength', 0):g}",
         "product": "the product αβ" if cls.__name__ == "L21SemiNMF" else "the product αβ²",
-        "auto": '"svd"',
     }
     lines = [inspect.cleandoc(cls.__doc__ or ""), "", "Parameters", "----------"]
     lines += [f"{name} : {_PARAMETERS[name].format(**values)}" for name in defaults]

@@ -55,13 +55,17 @@ def check_callback(callback: Any) -> None:
         raise ValueError(f"callback must be None or a function of one argument, got {callback!r}.")
 
 
-def check_data(X: Any, k: int, nonnegative: bool) -> None:
-    """What scikit-learn's own validation does not look at: sizes, signs, range and variation."""
+def check_data(X: Any, k: int, nonnegative: bool, which: str = "") -> None:
+    """What scikit-learn's own validation does not look at: sizes, signs, range and variation.
+
+    ``which`` says which samples these are, if they are not all.
+    """
     n, m = X.shape
     if k > n or (nonnegative and k > m):
         what = "min(n_samples, n_features)" if nonnegative else "n_samples"
         raise ValueError(
-            f"n_components={k} is larger than {what}, with n_samples = {n} and n_features = {m}. "
+            f"n_components={k} is larger than {what}, with n_samples = {n}{which} and "
+            f"n_features = {m}. "
             f"A factorization of that rank is not unique and explains nothing: choose "
             f"n_components <= {min(n, m) if nonnegative else n}."
         )
@@ -103,7 +107,13 @@ def check_start(init: Any, n: int, m: int, k: int, nonnegative: bool, dtype: Any
         ("U0", init[0], (m, k), not nonnegative),
         ("V0", init[1], (n, k), False),
     ):
-        array = np.ascontiguousarray(factor, dtype=dtype)
+        try:
+            array = np.ascontiguousarray(factor, dtype=dtype)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"init: {name} must be an array of numbers of shape {shape}, got "
+                f"{type(factor).__name__}."
+            ) from None
         if array.shape != shape:
             rows = "n_features" if name == "U0" else "n_samples"
             raise ValueError(

@@ -104,9 +104,10 @@ def _experiments_table(runs: int, solver: Solver) -> Table:
 
 def _with_progress(planned: list[Run], store: Store, jobs: int, console: Console) -> int:
     """Execute the runs that are missing, telling how far it is and how long it will take."""
-    from .experiments import execute, missing
+    from .experiments import execute, missing, prepare
 
     todo = missing(planned, store)
+    prepare(str(run.parameters.get("dataset", "")) for run in todo)
     with _Reporter(console, sum(run.cost for run in todo)) as reporter:
         return execute(todo, store, jobs, reporter)
 

@@ -97,7 +97,7 @@ class FactorKMeans(ClusterMixin, BaseEstimator):
                 f"n_clusters={n_clusters} is larger than the number of samples, "
                 f"n_samples = {X.shape[0]}; choose fewer clusters."
             )
-        codes = factorizer.fit_transform(X)
+        codes = np.asarray(factorizer.fit_transform(X))
         fitted = codes[_well_fitted(factorizer, n_clusters)]
         self.kmeans_ = KMeans(
             n_clusters=n_clusters, n_init=10, random_state=rng.randint(2**31 - 1)
@@ -120,7 +120,7 @@ class FactorKMeans(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
-        labels: IntArray = self.kmeans_.predict(self.factorizer_.transform(X))
+        labels: IntArray = self.kmeans_.predict(np.asarray(self.factorizer_.transform(X)))
         return labels
 
     def __sklearn_tags__(self) -> Any:

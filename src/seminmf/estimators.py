@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ._docs import documented
 from ._types import FloatArray
+from ._validation import check_integer
 from .objective import Measure, Norm, SquaredNorm
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class _Factorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             weights = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
+        check_integer("verbose", self.verbose, 0)
         from .training import Settings, train
 
         parameters = {**self._no_graph, **self.get_params(deep=False)}

@@ -34,6 +34,8 @@ _RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
 _SHORTEST = 1e-3
 # With fewer samples than this many per component, samples themselves may be the best basis.
 _FEW_SAMPLES = 20
+# Differences of the objective below this share of what it is for V = 0 mean nothing.
+_ROUND_OFF = 1e-14
 # Sweeps of coordinate descent per iteration.
 _SWEEPS = 2
 
@@ -68,12 +70,13 @@ def _scheme(plan: Plan) -> Scheme:
 
 
 def _make_start(
-    plan: Plan, engine: Engine, share: FloatArray | None, rng: np.random.RandomState
+    plan: Plan, engine: Engine, share: FloatArray | None, rng: np.random.RandomState, number: int
 ) -> tuple[FloatArray, FloatArray]:
     if isinstance(plan.init, tuple):
         return plan.init
     n, m, k = engine.n_samples, engine.n_features, plan.n_components
-    if plan.init == "random":
+    if plan.init == "random" or (plan.init == "auto" and number > 0):
+        # The SVD gives the same start each time, so that further ones are random.
         return starts.random_start(n, m, k, rng, engine.dtype, 0.0 if plan.nonnegative else -1.0)
     if plan.init in ("auto", "svd"):
         weights = plan.loss.weights(np.sqrt(engine.squares), _SHORTEST * plan.length)
@@ -121,11 +124,15 @@ def _polish(engine: Engine, solution: Solution, objective: Objective, share: Any
     what ``transform`` gives.
     """
     codes = solution.codes.copy()
+    if codes.shape[1] > min(engine.n_samples, engine.n_features):
+        # The solution is not unique: take the one that ``transform`` arrives at.
+        codes[:] = 0
     nonnegative_codes(engine, solution.basis, codes)
     residuals = engine.residuals(solution.basis, codes)
     loss = objective.loss.value(residuals, share)
     value = objective.total(loss, 0.0, np.linalg.norm(solution.basis, axis=0))
-    if value <= solution.objective:
+    nothing = objective.loss.value(np.sqrt(engine.squares), share)
+    if value <= solution.objective + _ROUND_OFF * nothing:
         solution.codes, solution.residuals = codes, residuals
         solution.history[-1] = value
 
@@ -152,11 +159,11 @@ def factorize(
         if matrix is not None:
             graph = NeighbourGraph.prepare(matrix, squares, engine.dtype)
         for number in range(plan.n_init):
-            start = _make_start(plan, engine, share, rng)
+            start = _make_start(plan, engine, share, rng, number)
             local = replace(objective, floors=_floors(plan, *start))
             descent = Descent(engine, local, scheme, graph, share, *start, compression)
             solution = run(descent, plan.stopping, plan.callback, number)
-            if best is None or solution.objective < best.objective:
+            if best is None or not solution.objective >= best.objective:
                 best, best_objective = solution, local
         assert best is not None
         if graph is None and plan.solver == "cd":

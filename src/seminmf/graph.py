@@ -33,27 +33,35 @@ def neighbour_pairs(
 
 
 def _symmetric(pattern: sp.csr_array) -> sp.csr_array:
-    result = sp.csr_array(pattern.maximum(pattern.T))
-    result.setdiag(0)
-    result.eliminate_zeros()
-    result.sort_indices()
-    return result
+    return _without_loops(sp.csr_array(pattern.maximum(pattern.T)))
+
+
+def _without_loops(matrix: sp.csr_array) -> sp.csr_array:
+    """No diagonal, no stored zeros, sorted columns."""
+    if matrix.diagonal().any():
+        matrix.setdiag(0)
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
 
 
 def knn_graph(X: Any, n_neighbors: int) -> sp.csr_array:
     """Exact symmetrised nearest-neighbour graph with weights 1."""
     n = X.shape[0]
+    if n_neighbors == 0:
+        return sp.csr_array((n, n))
     indices, _ = neighbour_pairs(None, X, n_neighbors, same=True)
     indptr = np.arange(0, n * n_neighbors + 1, n_neighbors)
     ones = np.ones(n * n_neighbors)
     return _symmetric(sp.csr_array((ones, indices.ravel(), indptr), shape=(n, n)))
 
 
-def transformer_graph(transformer: Any, X: Any) -> tuple[sp.csr_array, Any]:
+def transformer_graph(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]:
     """The graph that a scikit-learn neighbours transformer finds, and the fitted transformer.
 
     Its stored entries are the neighbours; what they hold (distances or ones) does not matter,
-    and a stored entry of a sample with itself is left out.
+    and a stored entry of a sample with itself is left out. The third value is the most neighbours
+    that a sample found, itself left out.
     """
     fitted = clone(transformer)
     found = sp.csr_array(fitted.fit_transform(X))
@@ -63,13 +71,15 @@ def transformer_graph(transformer: Any, X: Any) -> tuple[sp.csr_array, Any]:
             f"for {X.shape[0]} samples; it must return one row and one column per sample, as "
             "sklearn.neighbors.KNeighborsTransformer does."
         )
+    others = found.indices != np.repeat(np.arange(X.shape[0]), np.diff(found.indptr))
+    most = int(np.add.reduceat(np.append(others, 0), found.indptr[:-1]).max())
     found.data = np.ones_like(found.data, dtype=np.float64)
-    return _symmetric(found), fitted
+    return _symmetric(found), fitted, most
 
 
 def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
     """Check a given matrix and bring it into our form."""
-    matrix = sp.csr_array(graph, dtype=np.float64)
+    matrix = sp.csr_array(graph, dtype=np.float64, copy=True)
     if matrix.shape != (n_samples, n_samples):
         raise ValueError(
             f"graph has shape {matrix.shape}, but X has {n_samples} samples; pass a square "
@@ -83,15 +93,22 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
             f"graph has negative weights (smallest {matrix.data.min():g}); weights measure "
             "similarity and must be zero or positive."
         )
-    asymmetry = abs(matrix - matrix.T)
-    if asymmetry.nnz and asymmetry.data.max() > 1e-12 * matrix.data.max():
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    mirrored = sp.csr_array(matrix.T)
+    mirrored.sort_indices()
+    same_pattern = np.array_equal(matrix.indptr, mirrored.indptr) and np.array_equal(
+        matrix.indices, mirrored.indices
+    )
+    if not same_pattern or not np.allclose(matrix.data, mirrored.data, rtol=1e-12, atol=0):
         warnings.warn(
             "graph is not symmetric; max(graph, graph.T) is used. Pass a symmetric matrix to "
             "silence this warning.",
             UserWarning,
             stacklevel=4,
         )
-    return _symmetric(matrix)
+        return _symmetric(matrix)
+    return _without_loops(matrix)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,9 @@ from .projection import nonnegative_codes
 # Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
 # beyond from a randomised range finder with so many extra directions and passes.
 _EXACT_SIZE, _OVERSAMPLING, _POWER_PASSES = 300, 6, 3
+# Samples nearer to the origin than this share of the mean have their negative scores cut: to lift
+# them above zero would make all columns of the codes nearly parallel.
+_NEAR_ORIGIN = 0.2
 
 Start = tuple[FloatArray, FloatArray]
 
@@ -33,25 +36,33 @@ def random_start(
 
 
 def svd_start(engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState) -> Start:
-    """Semi-NMF of rank k that has the error of the truncated SVD of rank k − 1 at once.
+    """Non-negative codes with the error of a truncated SVD at once.
 
-    With X ≈ B Aᵀ and s_i = min(0, min_j B_ij): V = [B − s, −s], U = [A, −Σ_j a_j]. The SVD is that
-    of the rows weighted by √``weights``: with those of the robust loss at U = 0, 1/‖x_i‖, a far
-    sample pulls no harder than a near one.
+    The SVD X ≈ B Aᵀ is that of the rows weighted by √``weights``: with those of the robust loss at
+    U = 0, 1/‖x_i‖, a far sample pulls no harder than a near one. If all samples lie on one side of
+    the origin along the first axis, adding c_j times its scores to those of axis j makes them
+    positive, and rank k gives the error of rank k. Otherwise one component is needed for a shift:
+    with s_i = min(0, min_j B_ij), V = [B − s, −s] and U = [A, −Σ_j a_j] have that of rank k − 1.
     """
-    if k == 1:
-        # One direction, so that the samples agree in sign as far as they can.
-        mean = engine.adjoint_times(weights[:, None])
-        projections = engine.times(mean)
-        return mean, np.maximum(projections / max(float((mean**2).sum()), 1e-300), 0)
     root = weights[:, None]
-    axes, scores = _leading_axes(engine, k - 1, root, rng)
+    axes, scores = _leading_axes(engine, k, root, rng)
     # An axis points to its longer tail: independent of the order of samples and features.
     flip = np.where((root * scores**3).sum(axis=0) < 0, -1, 1).astype(engine.dtype)
     axes, scores = axes * flip, scores * flip
-    shift = np.minimum(0, scores.min(axis=1, keepdims=True))
-    codes = np.hstack([scores - shift, -shift])
-    basis = np.hstack([axes, -axes.sum(axis=1, keepdims=True)])
+    first = scores[:, :1]
+    if first.min() > 0:
+        far = first[:, 0] >= _NEAR_ORIGIN * float((root * first).sum() / root.sum())
+        lifts = np.maximum(-scores[far] / first[far], 0).max(axis=0)
+        codes = np.maximum(scores + lifts * first, 0)
+        basis = axes.copy()
+        basis[:, 0] -= axes[:, 1:] @ lifts[1:]
+    elif k == 1:
+        codes, basis = np.maximum(scores, 0), axes
+    else:
+        axes, scores = axes[:, : k - 1], scores[:, : k - 1]
+        shift = np.minimum(0, scores.min(axis=1, keepdims=True))
+        codes = np.hstack([scores - shift, -shift])
+        basis = np.hstack([axes, -axes.sum(axis=1, keepdims=True)])
     if codes.shape[1] < k:
         # More components than the SVD has directions: the rest start small and random.
         missing = k - codes.shape[1]

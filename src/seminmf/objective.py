@@ -17,7 +17,7 @@ b_j        basis weights, ``Objective.basis_weights``
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -119,4 +119,5 @@ class Objective:
 
     def rescaled(self, scale: float) -> Objective:
         """The objective J' with J'(U, V) = J(U/c, cV): only α and β change."""
-        return replace(self, alpha=self.alpha * scale**self.graph.power, beta=self.beta / scale)
+        alpha = self.alpha * scale**self.graph.power
+        return Objective(self.loss, self.graph, alpha, self.beta / scale, self.floors)

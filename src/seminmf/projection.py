@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,26 +56,39 @@ def robust_codes(
     alpha: float,
 ) -> FloatArray:
     """min over v ≥ 0 of ‖x − Uv‖ + α Σ_j w_j ‖v − v_j‖, with j over each sample's neighbours."""
-    omega = (basis.T @ basis).astype(np.float64)
+    orthonormal, factor = np.linalg.qr(basis.astype(np.float64))
+    if factor.shape[0] < factor.shape[1]:
+        # More components than features: the kernel wants a square factor.
+        factor = np.vstack([factor, np.zeros((factor.shape[1] - len(factor), factor.shape[1]))])
+        orthonormal = np.hstack([orthonormal, np.zeros((len(basis), len(factor) - len(basis)))])
+    directions = np.ascontiguousarray(orthonormal, engine.dtype)
     codes = np.zeros((engine.n_samples, basis.shape[1]))
     anchors = anchors.astype(np.float64)
-    typical = float(np.sqrt((anchors**2).sum(axis=1).mean())) or 1.0
 
-    def visit(rows: slice, block: Block, phi: FloatArray | None) -> tuple[None, None]:
-        assert phi is not None
-        squares = engine.squares[rows].astype(np.float64)
-        lengths = float(np.sqrt(squares.max(initial=0.0))) or 1.0
+    def visit(rows: slice, block: Block, targets: FloatArray | None) -> tuple[None, None]:
+        assert targets is not None
+        everything = np.arange(len(targets))
+        beyond = block.exact_residuals(everything, targets, directions).astype(np.float64) ** 2
         first, last = indptr[rows.start], indptr[rows.stop]
         kernels.robust_rows(
-            phi.astype(np.float64), omega, squares, indptr[rows.start : rows.stop + 1] - first,
-            neighbours[first:last], weights[first:last], anchors, alpha,
-            np.array([_FLOOR * lengths, _FLOOR * typical]), _ROBUST_ROUNDS, _ROBUST_TOL,
-            codes[rows],
+            targets.astype(np.float64), factor, beyond, indptr[rows.start : rows.stop + 1] - first,
+            neighbours[first:last], weights[first:last], anchors, alpha, _FLOOR, _ROBUST_ROUNDS,
+            _ROBUST_TOL, codes[rows],
         )  # fmt: skip
         return None, None
 
-    engine.sweep(basis, visit)
+    engine.sweep(directions, visit)
     return codes.astype(engine.dtype)
+
+
+def _nearest_entries(distances: sp.csr_array, most: int) -> tuple[IntArray, IntArray]:
+    """(indptr, indices) of at most so many entries in each row, those with the least values."""
+    kept, counts = [], []
+    for first, last in pairwise(distances.indptr):
+        order = np.argsort(distances.data[first:last], kind="stable")[:most]
+        kept.append(distances.indices[first:last][order])
+        counts.append(len(order))
+    return np.append(0, np.cumsum(counts)), np.concatenate(kept)
 
 
 @dataclass(frozen=True)
@@ -88,17 +102,19 @@ class Projector:
     """
 
     basis: FloatArray
-    loss_power: int
-    alpha: float
-    training: Any
-    training_codes: FloatArray | None
-    n_neighbors: int
-    transformer: Any
+    loss_power: int = 2
+    alpha: float = 0.0
+    training: Any = None
+    training_codes: FloatArray | None = None
+    n_neighbors: int = 0
+    transformer: Any = None
 
     def codes(self, X: Any) -> FloatArray:
         basis = self.basis.astype(X.dtype, copy=False)
         if self.training_codes is None:
             return self._free(X, basis)
+        if sp.issparse(X) != sp.issparse(self.training):
+            X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
         known = match_rows(X, self.training)
         codes = np.empty((X.shape[0], basis.shape[1]), X.dtype)
         codes[known >= 0] = self.training_codes[known[known >= 0]]
@@ -123,7 +139,7 @@ class Projector:
         """CSR rows (indptr, indices) of the training samples next to each new one."""
         if self.transformer is not None:
             found = sp.csr_array(self.transformer.transform(X))
-            return found.indptr, found.indices
+            return _nearest_entries(found, self.n_neighbors)
         indices, _ = neighbour_pairs(X, self.training, self.n_neighbors, same=False)
         return np.arange(0, indices.size + 1, indices.shape[1]), indices.ravel()
 

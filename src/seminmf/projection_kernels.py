@@ -1,6 +1,6 @@
 """Compiled solvers of the convex problem of one sample at a time, for many samples.
 
-Like `seminmf.kernels` these take the small statistics ``phi`` = X·U and ``omega`` = UᵀU.
+Like `seminmf.kernels` these take small statistics of a sample, never the sample itself.
 """
 
 import numpy as np
@@ -9,9 +9,11 @@ from ._compile import compiled
 
 # A direction whose part independent of those already in use is below this share of its length
 # (squared) counts as linearly dependent: about the square root of the unit round-off.
-_DEPENDENT = 1e-11
+_DEPENDENT = 1e-10
+# A basis vector shorter (squared) than this share of the longest is nothing but round-off.
+_VANISHED = 1e-24
 # Dual feasibility: a gradient below this share of the largest |φ| (unit columns) counts as zero.
-_DUAL = 1e-12
+_DUAL = 1e-11
 
 
 @compiled
@@ -66,13 +68,17 @@ def nnls_rows(phi, omega, stiffness, codes):
     solution = np.empty(k)
     members = np.empty(k, np.int64)
     blocked = np.empty(k, np.bool_)
+    longest = 0.0
+    for q in range(k):
+        longest = max(longest, omega[q, q])
     prepared = -1.0
     for i in range(n):
         if stiffness[i] != prepared:
             prepared = stiffness[i]
             for q in range(k):
                 diagonal = omega[q, q] + prepared
-                scale[q] = 1 / np.sqrt(diagonal) if diagonal > 0 else 0.0
+                vanished = omega[q, q] <= _VANISHED * longest
+                scale[q] = 0.0 if vanished else 1 / np.sqrt(diagonal)
             for q in range(k):
                 for p in range(k):
                     gram[q, p] = omega[q, p] * scale[q] * scale[p]
@@ -150,15 +156,17 @@ def nnls_rows(phi, omega, stiffness, codes):
 
 
 @compiled
-def _norm_objective(v, k, square, phi, omega, anchors, weights, alpha):
-    """‖x − Uv‖ + α Σ_j w_j ‖v − a_j‖ from the small statistics."""
-    residual = square
+def _norm_objective(v, target, factor, beyond, anchors, weights, alpha, misfit):
+    """‖x − Uv‖ + α Σ_j w_j ‖v − a_j‖; leaves Rv − z in ``misfit``, without cancellation."""
+    k = v.shape[0]
+    square = beyond
     for q in range(k):
-        total = 0.0
-        for p in range(k):
-            total += omega[q, p] * v[p]
-        residual += v[q] * (total - 2 * phi[q])
-    value = np.sqrt(max(residual, 0.0))
+        total = -target[q]
+        for p in range(q, k):
+            total += factor[q, p] * v[p]
+        misfit[q] = total
+        square += total * total
+    value = np.sqrt(square)
     for j in range(anchors.shape[0]):
         distance = 0.0
         for q in range(k):
@@ -169,36 +177,50 @@ def _norm_objective(v, k, square, phi, omega, anchors, weights, alpha):
 
 @compiled
 def robust_rows(
-    phi, omega, squares, indptr, neighbours, weights, anchors, alpha, floor, max_iter, tol, codes
-):
+    targets, factor, beyond, indptr, neighbours, weights, anchors, alpha, shortest, max_iter, tol,
+    codes,
+):  # fmt: skip
     """min over v ≥ 0 of ‖x − Uv‖ + α Σ_j w_j ‖v − v_j‖ for each row, v_j the training codes.
 
-    Reweighted least squares with coordinate descent inside. The minimum often lies exactly at
-    a neighbour's code, where reweighting only creeps: every v_j is tried at the end.
+    With U = QR, ``targets`` are Qᵀx, ``factor`` is R and ``beyond`` the squared distance of x from
+    the span of U, so that ‖x − Uv‖² = ‖Qᵀx − Rv‖² + beyond. Reweighted least squares with
+    coordinate descent inside. The minimum often lies exactly at a neighbour's code, where reweighting only
+    creeps: every v_j is tried at the end, and a v_j that wins is left only for something better.
     """
-    n, k = phi.shape
+    n, k = targets.shape
+    omega = factor.T @ factor
     v = np.empty(k)
+    misfit = np.empty(k)
     gradient = np.empty(k)
     pull = np.empty(k)
     for i in range(n):
         first, last = indptr[i], indptr[i + 1]
         near = anchors[neighbours[first:last]]
         share = weights[first:last]
+        target = targets[i]
+        square = beyond[i]
+        for q in range(k):
+            square += target[q] ** 2
+        shortest_residual = shortest * np.sqrt(square)
+        size = 0.0
         for q in range(k):
             v[q] = 0.0
             for j in range(last - first):
                 v[q] += near[j, q] / max(last - first, 1)
-        value = _norm_objective(v, k, squares[i], phi[i], omega, near, share, alpha)
+            size += v[q] * v[q]
+        shortest_edge = shortest * np.sqrt(size)
+        value = _norm_objective(v, target, factor, beyond[i], near, share, alpha, misfit)
+        still = 0
         for _ in range(max_iter):
-            residual = squares[i]
+            residual = beyond[i]
             for q in range(k):
-                total = 0.0
-                for p in range(k):
-                    total += omega[q, p] * v[p]
-                gradient[q] = total - phi[i, q]
-                residual += v[q] * (gradient[q] - phi[i, q])
-            # α over the sample's weight 1 / (2 max(r, floor)); the 2 cancels below.
-            relative = alpha * max(np.sqrt(max(residual, 0.0)), floor[0])
+                residual += misfit[q] ** 2
+            for q in range(k):
+                gradient[q] = 0.0
+                for p in range(q + 1):
+                    gradient[q] += factor[p, q] * misfit[p]
+            # α over the sample's weight 1 / (2 max(r, shortest)); the 2 cancels below.
+            relative = alpha * max(np.sqrt(residual), shortest_residual)
             stiffness = 0.0
             for q in range(k):
                 pull[q] = 0.0
@@ -206,11 +228,11 @@ def robust_rows(
                 distance = 0.0
                 for q in range(k):
                     distance += (v[q] - near[j, q]) ** 2
-                weight = relative * share[j] / max(np.sqrt(distance), floor[1])
+                weight = relative * share[j] / max(np.sqrt(distance), shortest_edge, 1e-300)
                 stiffness += weight
                 for q in range(k):
                     pull[q] += weight * near[j, q]
-            for _sweep in range(4):
+            for _sweep in range(8):
                 for q in range(k):
                     h = omega[q, q] + stiffness
                     if h > 0:
@@ -221,13 +243,16 @@ def robust_rows(
                             v[q] = new
                             for p in range(k):
                                 gradient[p] += step * omega[q, p]
-            new_value = _norm_objective(v, k, squares[i], phi[i], omega, near, share, alpha)
-            done = value - new_value <= tol * value
+            new_value = _norm_objective(v, target, factor, beyond[i], near, share, alpha, misfit)
+            # Slow progress is not the end: ask for it several times in a row.
+            still = still + 1 if value - new_value <= tol * value else 0
             value = new_value
-            if done:
+            if still >= 5:
                 break
         for j in range(last - first):
-            at_anchor = _norm_objective(near[j], k, squares[i], phi[i], omega, near, share, alpha)
+            at_anchor = _norm_objective(
+                near[j], target, factor, beyond[i], near, share, alpha, misfit
+            )
             if at_anchor <= value:
                 value = at_anchor
                 for q in range(k):

@@ -22,8 +22,11 @@ from .factorize import Plan, factorize
 from .objective import Measure
 from .projection import Projector
 from .samples import distinct_rows, typical_length
-from .solver import Callback, Solution, Status, Stopping
+from .solver import Callback, Progress, Solution, Status, Stopping
 from .strength import resolve
+
+# Up to this many entries looking for equal samples takes no time.
+_SMALL = 2**20
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Settings:
         """The same with every value checked against the data."""
         n, m = X.shape
         k = check.check_integer("n_components", self.n_components, 1)
+        check.check_integer("n_neighbors", self.n_neighbors, 1)
+        check_random_state(self.random_state)
         check.check_callback(self.callback)
         check.check_data(X, k, self.nonnegative)
         if isinstance(self.graph, str):
@@ -101,19 +106,20 @@ class _Samples:
     """For each original sample its number in X, or −1 if its weight is zero; None if all are."""
 
 
-def _select(X: Any, weights: FloatArray | None, merge: bool) -> _Samples:
-    """Leave out samples of weight zero; with ``merge`` make equal samples one."""
-    if weights is None and not merge:
-        return _Samples(X, None, None)
-    member = np.arange(X.shape[0])
-    share = np.ones(X.shape[0]) if weights is None else weights
+def _select(X: Any, weights: FloatArray | None, merge: bool, at_least: int) -> _Samples:
+    """Leave out samples of weight zero; with ``merge`` make equal samples one.
+
+    They stay apart if there would be fewer than ``at_least``, the number of components.
+    """
+    representatives = member = np.arange(X.shape[0])
     if merge:
         representatives, member = distinct_rows(X)
-        if weights is None and len(representatives) == X.shape[0]:
-            return _Samples(X, None, None)
-        share = np.bincount(member, weights=share)
-    else:
-        representatives = member
+        if len(representatives) < at_least:
+            representatives = member = np.arange(X.shape[0])
+            merge = False
+    if weights is None and len(representatives) == X.shape[0]:
+        return _Samples(X, None, None)
+    share = np.bincount(member, weights=weights)
     present = share > 0
     if not present.all():
         renumbered = np.where(present, np.cumsum(present) - 1, -1)
@@ -127,13 +133,19 @@ def _select(X: Any, weights: FloatArray | None, merge: bool) -> _Samples:
     return _Samples(rows, share.astype(X.dtype), None if identical else member)
 
 
-def _build_graph(settings: Settings, X: Any) -> tuple[sp.csr_array, Any]:
-    """The graph matrix, and the fitted neighbours transformer if there is one."""
+def _build_graph(settings: Settings, X: Any) -> tuple[sp.csr_array, Any, int]:
+    """The graph matrix, the fitted neighbours transformer if there is one, and how many training
+    samples a new sample is tied to.
+    """
+    n = X.shape[0]
     if isinstance(settings.graph, str):
         # Copies of samples are one vertex, so that there may be fewer vertices than neighbours.
-        return graphs.knn_graph(X, min(settings.n_neighbors, X.shape[0] - 1)), None
+        matrix = graphs.knn_graph(X, min(settings.n_neighbors, n - 1))
+        return matrix, None, min(settings.n_neighbors, n)
     if sp.issparse(settings.graph):
-        return graphs.given_graph(settings.graph, X.shape[0]), None
+        return graphs.given_graph(settings.graph, n), None, min(settings.n_neighbors, n)
+    # Some transformers return one more neighbour for new samples than the graph has, because in
+    # the fit every sample finds itself.
     return graphs.transformer_graph(settings.graph, X)
 
 
@@ -142,14 +154,18 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     settings = settings.checked(X)
     coupled = settings.alpha != 0 and (settings.alpha != "auto" or settings.strength > 0)
     coupled = coupled and not (settings.alpha == "auto" and settings.beta == 0)
-    if coupled:
+    if coupled and isinstance(settings.graph, str):
         check.check_neighbours(settings.n_neighbors, X.shape[0])
     given = sp.issparse(settings.graph) or isinstance(settings.init, tuple)
-    samples = _select(X, weights, merge=coupled and not given and settings.solver == "cd")
+    # Without a graph copies make no difference but to the starts, and only with few samples.
+    small = X.shape[0] * X.shape[1] <= _SMALL
+    merge = (coupled or small) and not given and settings.solver == "cd"
+    samples = _select(X, weights, merge, settings.n_components)
     if samples.member is not None:
-        settings = _restrict(settings, samples.member, X.shape[0])
+        settings = _restrict(settings, X, samples.member)
+        which = "" if weights is None else " of positive sample_weight"
+        check.check_data(samples.X, settings.n_components, settings.nonnegative, which)
     data, share = samples.X, samples.share
-    check.check_data(data, settings.n_components, settings.nonnegative)
 
     squares = row_squares(data)
     length = typical_length(squares, share)
@@ -159,31 +175,51 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
         length,
     )  # fmt: skip
     check.warn_if_lopsided(alpha, beta)
-    matrix, transformer = _build_graph(settings, data) if alpha > 0 else (None, None)
+    matrix, transformer, neighbours = None, None, 0
+    if alpha > 0:
+        matrix, transformer, neighbours = _build_graph(settings, data)
 
     rng = check_random_state(settings.random_state)
     solution = factorize(data, settings.plan(alpha, beta, length), squares, matrix, share, rng)
     _warn(solution, settings)
-    neighbours = min(settings.n_neighbors, data.shape[0]) if alpha > 0 else 0
-    projector = Projector(
-        solution.basis, settings.loss.power, alpha, data if alpha > 0 else None,
-        solution.codes if alpha > 0 else None, neighbours, transformer,
-    )  # fmt: skip
+    projector = Projector(solution.basis)
+    if alpha > 0:
+        projector = Projector(
+            solution.basis, settings.loss.power, alpha, data, solution.codes, neighbours,
+            transformer,
+        )  # fmt: skip
     if samples.member is not None:
         _expand(solution, X, samples.member, projector)
     return Trained(solution, alpha, beta, projector)
 
 
-def _restrict(settings: Settings, member: IntArray, n_samples: int) -> Settings:
-    """Start and graph for the samples that take part."""
+def _restrict(settings: Settings, X: Any, member: IntArray) -> Settings:
+    """Start and graph for the samples that take part; a callback that sees all samples."""
     kept = np.flatnonzero(member >= 0)
+    callback = settings.callback
+    if callback is not None:
+        settings = replace(settings, callback=_with_all_samples(callback, X, member))
     if isinstance(settings.init, tuple):
         basis, codes = settings.init
         settings = replace(settings, init=(basis, np.ascontiguousarray(codes[kept])))
     if sp.issparse(settings.graph):
-        whole = graphs.given_graph(settings.graph, n_samples)
+        whole = graphs.given_graph(settings.graph, X.shape[0])
         settings = replace(settings, graph=whole[kept][:, kept])
     return settings
+
+
+def _with_all_samples(callback: Callback, X: Any, member: IntArray) -> Callback:
+    def wrapped(progress: Progress) -> object:
+        def factors() -> tuple[FloatArray, FloatArray]:
+            basis, codes = progress.factors()
+            everything, absent = codes[member], np.flatnonzero(member < 0)
+            if len(absent):
+                everything[absent] = Projector(basis).codes(X[absent])
+            return basis, everything
+
+        return callback(replace(progress, factors=factors))
+
+    return wrapped
 
 
 def _expand(solution: Solution, X: Any, member: IntArray, projector: Projector) -> None:
