@@ -174,6 +174,32 @@ def _write_page(folder: Path, console: Console) -> None:
     console.print(f"Results page: {path}", markup=False)
 
 
+@app.command()
+def results(
+    rows: Annotated[Path, typer.Argument(help="Folder with the rows of experiments.")],
+    html: Annotated[Path | None, typer.Option(help="Write one HTML file.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write Markdown, with a folder images beside it.")
+    ] = None,
+) -> None:
+    """Make the results page from rows that were saved before."""
+    from .experiments import read_rows
+
+    found = read_rows(rows)
+    if not found:
+        raise _fail(f"{rows} has no rows of experiments (*.jsonl or *.csv).")
+    if html is None and markdown is None:
+        raise _fail("Say what to write: --html FILE, --markdown FILE, or both.")
+    try:
+        from .report import write_results
+
+        written = write_results(found, html, markdown)
+    except ImportError as error:
+        raise _fail(str(error)) from error
+    for path in written:
+        _console().print(str(path), markup=False)
+
+
 @datasets_app.command("list")
 def list_datasets() -> None:
     """Show the data sets and where their files are."""

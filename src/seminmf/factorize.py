@@ -36,8 +36,8 @@ _SHORTEST = 1e-3
 _FEW_SAMPLES = 20
 # Differences of the objective below this share of what it is for V = 0 mean nothing.
 _ROUND_OFF = 1e-14
-# Sweeps of coordinate descent per iteration.
-_SWEEPS = 2
+# From this many features per component on the products take most of the time.
+_WIDE = 12
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,13 @@ class Plan:
     """Typical length of a sample."""
 
 
-def _scheme(plan: Plan) -> Scheme:
+def _scheme(plan: Plan, n_features: int) -> Scheme:
+    """A second sweep pays where products with X or visits to neighbours take most of the time."""
     rule: CodesRule
     if plan.solver == "mu":
         rule = Multiplicative(root=not plan.nonnegative)
     else:
-        rule = CoordinateDescent(_SWEEPS)
+        rule = CoordinateDescent(1 + int(plan.alpha > 0 or n_features >= _WIDE * plan.n_components))
     basis = NonnegativeBasis(rule) if plan.nonnegative else LeastSquaresBasis()
     return Scheme(rule, basis, accelerate=plan.solver == "cd")
 
@@ -151,7 +152,7 @@ def factorize(
     """
     engine = Engine(X, plan.n_components, squares=squares)
     compression = None if plan.nonnegative else LazyCompression(engine, plan.n_components)
-    scheme = _scheme(plan)
+    scheme = _scheme(plan, engine.n_features)
     objective = Objective(plan.loss, plan.graph_measure, plan.alpha, plan.beta)
     best: Solution | None = None
     with engine:

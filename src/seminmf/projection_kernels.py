@@ -184,8 +184,8 @@ def robust_rows(
 
     With U = QR, ``targets`` are Qᵀx, ``factor`` is R and ``beyond`` the squared distance of x from
     the span of U, so that ‖x − Uv‖² = ‖Qᵀx − Rv‖² + beyond. Reweighted least squares with
-    coordinate descent inside. The minimum often lies exactly at a neighbour's code, where reweighting only
-    creeps: every v_j is tried at the end, and a v_j that wins is left only for something better.
+    coordinate descent inside. The minimum often lies exactly at a neighbour's code, where
+    reweighting only creeps: every v_j is tried at the end.
     """
     n, k = targets.shape
     omega = factor.T @ factor

@@ -1,0 +1,58 @@
+"""An iteration of ``solver="mu"`` against the same iteration by the plain formulas.
+
+Per iteration: the plain loop's time divided by its iterations (it has no start-up to speak of);
+ours between the callbacks of the 2nd and the last iteration, callbacks included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from .. import plain, verify
+from ..data import Problem, paper_problem, wide_problem
+from ..results import Goal, Result, speedup
+from ..row import Row
+from ..timing import interleave, per_iteration, seconds
+
+_WHAT = "`mu` per iteration"
+
+
+def _measure(
+    name: str, goal: float, iterations: int, make: Callable[[bool], Problem], quick: bool
+) -> Iterator[Result]:
+    from seminmf import L21SemiNMF
+
+    problem = make(quick)
+    difference = verify.check(problem)
+    X, start = problem.X, problem.start()
+    count = max(20, iterations // 10) if quick else iterations
+    model = L21SemiNMF(problem.n_components, **problem.parameters, solver="mu", init=start)
+    best = interleave(
+        {
+            "plain": lambda: seconds(
+                lambda: plain.l21_snf(X, *start, count, **problem.penalties)
+            ) / count,
+            "ours": lambda: per_iteration(model, X, 4 * count),
+        },
+        rounds=2 if quick else 7,
+        budget=15,
+    )  # fmt: skip
+    yield speedup(
+        name, _WHAT, problem.name, "plain.py", ours=best["ours"], reference=best["plain"],
+        goal=Goal(goal), note=f"iterates agree to {difference:.0e}",
+    )  # fmt: skip
+
+
+def _row(name: str, goal: float, iterations: int, make: Callable[[bool], Problem]) -> Row:
+    measure = partial(_measure, name, goal, iterations, make)
+    return Row(name, "one iteration of the paper's algorithm against plain.py", measure)
+
+
+ROWS = (
+    _row("mu-wide-k32", 40, 50, lambda quick: wide_problem(32, quick)),
+    _row("mu-wide-k16", 60, 50, lambda quick: wide_problem(16, quick)),
+    _row("mu-waveform", 6, 100, lambda quick: paper_problem("waveform")),
+    _row("mu-uspst", 6, 100, lambda quick: paper_problem("uspst")),
+    _row("mu-ionosphere", 6, 500, lambda quick: paper_problem("ionosphere")),
+)

@@ -1,0 +1,72 @@
+"""One row with one number of threads, in a process of its own; prints a line of JSON per result.
+
+``python -m benchmarks.worker ROW --threads T [--quick]``. The number of threads should also be set
+by the environment variables of `environment.thread_settings`, as `python -m benchmarks` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import resource
+import sys
+import warnings
+from pathlib import Path
+from time import perf_counter
+
+from threadpoolctl import threadpool_limits
+
+from . import environment
+from .data import MissingDataError
+from .results import Result
+from .rows import select
+
+
+def _busy() -> float:
+    """Seconds for which the cores of this machine have been busy; nan where that is not told."""
+    try:
+        numbers = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
+    except OSError:
+        return float("nan")
+    user, nice, system, _, _, irq, softirq, steal = map(int, numbers[:8])
+    return (user + nice + system + irq + softirq + steal) / 100
+
+
+def _own() -> float:
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.worker")
+    parser.add_argument("row")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    (row,) = select([options.row])
+    warnings.simplefilter("ignore")
+    output = sys.stdout
+    about = environment.describe()
+    before, begun = _busy() - _own(), perf_counter()
+
+    def tell(result: Result) -> None:
+        others = (_busy() - _own() - before) / (perf_counter() - begun)
+        told = dataclasses.replace(
+            result, threads=options.threads, load=round(max(others, 0.0), 2), **about
+        )
+        print(json.dumps(dataclasses.asdict(told)), file=output, flush=True)
+
+    # Peers print; standard output is for results alone.
+    with contextlib.redirect_stdout(sys.stderr), threadpool_limits(options.threads):
+        try:
+            for result in row.measure(options.quick):
+                tell(result)
+        except MissingDataError as reason:
+            tell(Result(row.name, row.summary, "", status="skipped", note=str(reason)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Tasks that watch a fit on its way: J, errors and scores, iteration by iteration."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._types import FloatArray
+from .data import low_rank_matrix, seed_for, subset, table, uniform_matrix
+from .models import make_estimator
+from .runs import Value
+from .scoring import clusters_of, scores_of
+
+if TYPE_CHECKING:
+    from ..solver import Progress
+
+__all__ = ["error_curve", "half_steps", "objective_curve", "scores_in_time", "shown_iterations"]
+
+Parameters = Mapping[str, Value]
+Results = list[dict[str, Any]]
+_BLOCK = 1000  # rows of X per step of a residual
+_EXACT = 1e-6  # a sample whose residual is below this share of its length is fitted exactly
+_FLOOR = 1e-10  # the paper's ε
+
+
+def shown_iterations(last: int, points: int = 40) -> list[int]:
+    """Iterations to keep of a curve: every one at first, then ever fewer, and the last."""
+    spaced = np.unique(np.round(np.geomspace(1, last, points)).astype(int))
+    return sorted({*range(1, min(10, last) + 1), *spaced.tolist()})
+
+
+def _largest_rise(history: FloatArray) -> float:
+    """The largest relative increase of J in one iteration; 0 if it never rose."""
+    changes = np.diff(history) / np.abs(history[:-1])
+    return float(max(0.0, changes.max(initial=0.0)))
+
+
+def objective_curve(parameters: Parameters, number: int) -> Results:
+    """J after each iteration on a random 90 % of a data set."""
+    dataset = str(parameters["dataset"])
+    X, _ = subset(dataset, number, int(parameters.get("samples", 0)))
+    seed = seed_for(dataset, number, "start")
+    began = time.perf_counter()
+    history = make_estimator(parameters, seed).fit(X).objective_history_
+    seconds = time.perf_counter() - began
+    fixed = {"seed": seed, "seconds": seconds, "largest_rise": _largest_rise(history)}
+    return [{**fixed, "iteration": i, "J": history[i - 1]} for i in shown_iterations(len(history))]
+
+
+def _matrix(parameters: Parameters, number: int) -> FloatArray:
+    dataset = str(parameters["dataset"])
+    if dataset not in ("uniform", "low rank"):
+        return table(dataset, int(parameters.get("samples", 0)))[0]
+    n, m = int(parameters["n_samples"]), int(parameters["n_features"])
+    if dataset == "uniform":
+        return uniform_matrix(n, m, number)
+    return low_rank_matrix(n, m, int(parameters["k"]), float(parameters["sigma"]), number)
+
+
+def _lengths(X: FloatArray, basis: FloatArray | None = None, codes: Any = None) -> FloatArray:
+    """Lengths of the rows of X, or of X − V Uᵀ, block by block."""
+    parts = []
+    for low in range(0, len(X), _BLOCK):
+        rows = slice(low, low + _BLOCK)
+        block = X[rows] if basis is None else X[rows] - codes[rows] @ basis.T
+        parts.append(np.linalg.norm(block, axis=1))
+    return np.concatenate(parts)
+
+
+def error_curve(parameters: Parameters, number: int) -> Results:
+    """Relative error Σ‖x_i − U v_i‖ / Σ‖x_i‖ after each iteration, whatever the model minimises.
+
+    ``exact_samples`` counts those that are fitted without error.
+    """
+    X = _matrix(parameters, number)
+    seed = seed_for(str(parameters["dataset"]), number, "start")
+    lengths = _lengths(X)
+    shown = set(shown_iterations(int(parameters["max_iter"])))
+    results: Results = []
+    paused = 0.0
+
+    def watch(progress: Progress) -> None:
+        nonlocal paused
+        if progress.iteration not in shown:
+            return
+        began = time.perf_counter()
+        residuals = _lengths(X, *progress.factors())
+        results.append(
+            {
+                "iteration": progress.iteration,
+                "J": progress.objective,
+                "relative_error": residuals.sum() / lengths.sum(),
+                "exact_samples": int((residuals < _EXACT * lengths).sum()),
+            }
+        )
+        paused += time.perf_counter() - began
+
+    changes: dict[str, Any] = {"callback": watch}
+    if parameters["init"] == "positive":
+        changes["init"] = _start(X, int(parameters["k"]), seed, 0.0)
+    began = time.perf_counter()
+    model = make_estimator(parameters, seed, **changes).fit(X)
+    seconds = time.perf_counter() - began - paused
+    rise = _largest_rise(model.objective_history_)
+    fixed = {"seed": seed, "seconds": seconds, "largest_rise": rise, "n_iter": model.n_iter_}
+    return [{**fixed, **result} for result in results]
+
+
+def _start(X: FloatArray, k: int, seed: int, low: float = -1.0) -> tuple[FloatArray, FloatArray]:
+    """U uniform in [low, 1], V uniform in [0, 1]."""
+    rng = np.random.default_rng(seed)
+    return rng.uniform(low, 1, (X.shape[1], k)), rng.uniform(0, 1, (len(X), k))
+
+
+def scores_in_time(parameters: Parameters, number: int) -> Results:
+    """J, ACC and NMI of the codes at some iterations, with the seconds the fit took until then."""
+    dataset, k = str(parameters["dataset"]), int(parameters["k"])
+    X, y = subset(dataset, number, int(parameters.get("samples", 0)))
+    seed = seed_for(dataset, number, "start")
+    shown = {1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500}
+    results: Results = []
+    kept: list[FloatArray] = []
+    paused, began = 0.0, 0.0
+
+    def watch(progress: Progress) -> None:
+        nonlocal paused
+        now = time.perf_counter()
+        if progress.iteration in shown:
+            kept.append(progress.factors()[1])
+            results.append(
+                {"iteration": progress.iteration, "J": progress.objective,
+                 "elapsed": now - began - paused}
+            )  # fmt: skip
+        paused += time.perf_counter() - now
+
+    # A given start keeps copies of a sample apart, so that there is a code for each label.
+    start = _start(X, k, seed)
+    make_estimator(parameters, seed, init=start, max_iter=2).fit(X)  # loads what is compiled
+    model = make_estimator(parameters, seed, init=start, callback=watch)
+    began = time.perf_counter()
+    model.fit(X)
+    kmeans_seed = seed_for(dataset, number, "k-means")
+    return [
+        {"seed": seed, **result, **scores_of(clusters_of(codes, k, kmeans_seed), y)}
+        for result, codes in zip(results, kept, strict=True)
+    ]
+
+
+def half_steps(parameters: Parameters, number: int) -> Results:
+    """The paper's iteration, written out plainly, with J after each of its two halves.
+
+    ``codes_rises`` counts the iterations in which the codes step alone raised J, with the weights
+    d made once per iteration as the paper's algorithm does; ``rises`` those in which the whole
+    iteration did.
+    """
+    from ..graph import knn_graph  # loads the compiler
+
+    dataset, k = str(parameters["dataset"]), int(parameters["k"])
+    alpha, beta = float(parameters["alpha"]), float(parameters["beta"])
+    X, _ = subset(dataset, number, int(parameters.get("samples", 0)))
+    seed = seed_for(dataset, number, "start")
+    U, V = _start(X, k, seed)
+    graph = knn_graph(X, min(5, len(X) - 1)).tocoo()
+    i, j, w = graph.row, graph.col, np.ones(graph.nnz)
+
+    def objective(basis: FloatArray, codes: FloatArray) -> float:
+        loss = _lengths(X, basis, codes).sum()
+        apart = np.linalg.norm(codes[i] - codes[j], axis=1)
+        return float(
+            loss + alpha * (w * apart).sum() / 2 + beta * np.linalg.norm(basis, axis=0).sum()
+        )
+
+    values = [(np.nan, objective(U, V))]
+    for _ in range(int(parameters["max_iter"])):
+        d = 1 / np.maximum(_lengths(X, U, V), _FLOOR)
+        b = 1 / np.maximum(np.linalg.norm(U, axis=0), _FLOOR)
+        edges = w / np.maximum(np.linalg.norm(V[i] - V[j], axis=1), _FLOOR)
+        weighted = d[:, None] * V
+        U = np.linalg.solve(V.T @ weighted + beta * np.diag(b), weighted.T @ X).T
+        half = objective(U, V)
+        phi, omega = X @ U, U.T @ U
+        pulled = np.zeros_like(V)
+        np.add.at(pulled, i, edges[:, None] * V[j])
+        degree = np.bincount(i, edges, minlength=len(V))[:, None]
+        up = d[:, None] * (np.maximum(phi, 0) + V @ np.maximum(-omega, 0)) + alpha * pulled
+        down = d[:, None] * (np.maximum(-phi, 0) + V @ np.maximum(omega, 0)) + alpha * degree * V
+        V = V * np.sqrt(up / np.maximum(down, 1e-150))
+        values.append((half, objective(U, V)))
+    halves, wholes = np.array(values[1:])[:, 0], np.array(values)[:, 1]
+    slack = 1e-12 * wholes[:-1]
+    return [
+        {
+            "seed": seed,
+            "n_iter": len(halves),
+            "J": wholes[-1],
+            "basis_rises": int((halves > wholes[:-1] + slack).sum()),
+            "codes_rises": int((wholes[1:] > halves + slack).sum()),
+            "rises": int((wholes[1:] > wholes[:-1] + slack).sum()),
+            "largest_codes_rise": float(max(0.0, ((wholes[1:] - halves) / halves).max())),
+        }
+    ]

@@ -1,0 +1,195 @@
+"""Figures of curves, each from rows and a theme alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..experiments.models import L21_SNF, LABELS, default_setting
+from .style import MARKERS, Theme, pyplot
+from .summary import Row, curve, group, select, spread
+
+__all__ = ["convergence", "errors", "noise", "outliers", "path", "solvers"]
+
+NAMES = {
+    "ionosphere": "Ionosphere",
+    "waveform": "Waveform",
+    "uspst": "USPST",
+    "uspst_zip": "USPST (zip.test)",
+    "cifar10": "CIFAR-10",
+}
+
+
+def panels(columns: int, rows: int = 1, height: float = 3.1) -> tuple[Any, list[Any]]:
+    """A figure and its axes, row by row."""
+    pyplot()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(min(10.5, 3.6 * columns + 0.6), height * rows))
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.flat)
+
+
+def _label_below(figure: Any, axis: Any, columns: int = 6) -> None:
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def _models(rows: Iterable[Row]) -> list[str]:
+    present = {row["model"] for row in rows}
+    return [model for model in LABELS if model in present]
+
+
+def _means(axis: Any, theme: Theme, rows: list[Row], x: str, y: str) -> None:
+    """One line per model, with the standard deviation of the runs as a band."""
+    for model in _models(rows):
+        by_x = group(select(rows, model=model), x)
+        points = [(float(str(key[0])), spread(found, y)) for key, found in by_x.items()]
+        kept = [(at, s) for at, s in points if s is not None]
+        if not kept:
+            continue
+        xs, means = [at for at, _ in kept], [s.mean for _, s in kept]
+        colour = theme.colour(model)
+        axis.plot(xs, means, MARKERS[model] + "-", color=colour, label=LABELS[model])
+        low = [s.mean - s.sd for _, s in kept]
+        axis.fill_between(xs, low, [s.mean + s.sd for _, s in kept], color=colour, alpha=0.15, lw=0)
+
+
+def noise(rows: list[Row], theme: Theme) -> Any:
+    """ACC and NMI against the deviation of the noise."""
+    figure, axes = panels(2)
+    for axis, score in zip(axes, ("ACC", "NMI"), strict=True):
+        _means(axis, theme, rows, "sigma", score)
+        axis.set(xlabel="deviation σ of the noise", ylabel=f"{score} (%)")
+    _label_below(figure, axes[0])
+    return figure
+
+
+def outliers(rows: list[Row], theme: Theme) -> Any:
+    """Scores and error of the clean samples against the share of outliers."""
+    found = group(rows, "dataset")
+    figure, axes = panels(len(found), 2)
+    for place, ((dataset,), part) in enumerate(found.items()):
+        top, bottom = axes[place], axes[len(found) + place]
+        percent = [{**row, "percent": 100 * row["fraction"]} for row in part]
+        _means(top, theme, percent, "percent", "ACC")
+        top.set_title(NAMES.get(str(dataset), str(dataset)))
+        _means(bottom, theme, percent, "percent", "clean_error")
+        bottom.set(xlabel="outliers (% of samples)")
+    axes[0].set_ylabel("ACC of clean samples (%)")
+    axes[len(found)].set_ylabel("relative error of them")
+    _label_below(figure, axes[0])
+    return figure
+
+
+def _solver_line(axis: Any, theme: Theme, rows: list[Row], x: str, y: str, solver: str) -> None:
+    text = {"mu": "mu, the paper's", "cd": "cd, ours"}[solver]
+    xs, ys = curve(select(rows, solver=solver), x, y)
+    style = "-" if solver == "mu" else "--"
+    axis.plot(xs, ys, style, color=theme.colour(solver), label=text)
+
+
+def convergence(rows: list[Row], theme: Theme) -> Any:
+    """J against the iteration, both solvers."""
+    found = group(rows, "dataset")
+    figure, axes = panels(len(found))
+    for axis, ((dataset,), part) in zip(axes, found.items(), strict=True):
+        for solver in ("mu", "cd"):
+            _solver_line(axis, theme, part, "iteration", "J", solver)
+        axis.set(xscale="log", yscale="log", xlabel="iteration")
+        axis.set_title(NAMES.get(str(dataset), str(dataset)))
+        _few_ticks(axis)
+    axes[0].set_ylabel("objective J")
+    _label_below(figure, axes[0])
+    return figure
+
+
+def _few_ticks(axis: Any) -> None:
+    """Plain numbers on a logarithmic axis that spans less than a decade or two."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_minor_formatter(NullFormatter())
+
+
+def errors(rows: list[Row], theme: Theme, split: str | None = None) -> Any:
+    """Relative error against the iteration, one panel per k, one line per model and algorithm."""
+    by_k = sorted(group(rows, "k").items(), key=lambda item: -float(str(item[0][0])))
+    figure, axes = panels(len(by_k))
+    logarithmic = split is not None
+    for axis, ((k,), part) in zip(axes, by_k, strict=True):
+        names = ("model", "solver", "init", *((split,) if split else ()))
+        for at, (key, found) in enumerate(group(part, *names).items()):
+            model, solver, init = map(str, key[:3])
+            label = _error_label(model, solver, init)
+            colour = theme.colour(model if solver == "mu" else "cd")
+            style = "-" if solver == "mu" else "--" if init != "exemplar" else ":"
+            if split:
+                label = f"σ = {float(str(key[3])):g}, {solver}"
+                colour = (theme.l21, theme.colour("SNF"), theme.colour("GR SNF"))[at % 3]
+            xs, ys = curve(found, "iteration", "relative_error")
+            if logarithmic:
+                ys = [max(y, 1e-12) for y in ys]
+            axis.plot(xs, ys, style, color=colour, label=label)
+        axis.set(xscale="log", xlabel="iteration", title=f"k = {k}")
+        if logarithmic:
+            axis.set_yscale("log")
+    axes[0].set_ylabel("relative L2,1 error")
+    _label_below(figure, axes[0], 3)
+    return figure
+
+
+def _error_label(model: str, solver: str, init: str) -> str:
+    if solver == "mu":
+        return f"{LABELS[model]} (mu)"
+    return f"{LABELS[model]} (cd{', exemplars' if init == 'exemplar' else ''})"
+
+
+def path(rows: list[Row], theme: Theme) -> Any:
+    """ACC and NMI along the one-parameter path."""
+    default = float(default_setting(L21_SNF)["strength"])
+    found = group(rows, "dataset")
+    figure, axes = panels(len(found), 2, 2.6)
+    for place, ((dataset,), part) in enumerate(found.items()):
+        for offset, score in ((0, "ACC"), (len(found), "NMI")):
+            axis = axes[place + offset]
+            _means(axis, theme, part, "strength", score)
+            axis.axvline(default, color=theme.faint, lw=1, ls=":")
+            axis.set_xscale("log")
+        axes[place].set_title(NAMES.get(str(dataset), str(dataset)))
+        axes[place + len(found)].set_xlabel("strength λ")
+    axes[0].set_ylabel("ACC (%)")
+    axes[len(found)].set_ylabel("NMI (%)")
+    _label_below(figure, axes[0])
+    return figure
+
+
+def solvers(rows: list[Row], theme: Theme) -> Any:
+    """J and ACC against the seconds of the fit."""
+    found = group(rows, "dataset")
+    figure, axes = panels(len(found), 2, 2.7)
+    for place, ((dataset,), part) in enumerate(found.items()):
+        for solver in ("mu", "cd"):
+            timed = _with_mean_time(select(part, solver=solver))
+            _solver_line(axes[place], theme, timed, "time", "J", solver)
+            _solver_line(axes[place + len(found)], theme, timed, "time", "ACC", solver)
+        axes[place].set(xscale="log", yscale="log")
+        axes[place].set_title(NAMES.get(str(dataset), str(dataset)))
+        _few_ticks(axes[place])
+        axes[place + len(found)].set(xscale="log", xlabel="seconds")
+    axes[0].set_ylabel("objective J")
+    axes[len(found)].set_ylabel("ACC (%)")
+    _label_below(figure, axes[0])
+    return figure
+
+
+def _with_mean_time(rows: Sequence[Row]) -> list[Row]:
+    """The runs' mean time of an iteration, so that runs can be averaged at equal iterations."""
+    times = {key: spread(found, "elapsed") for key, found in group(rows, "iteration").items()}
+    timed = []
+    for row in rows:
+        mean = times[row["iteration"],]
+        if mean is not None:
+            timed.append({**row, "time": max(mean.mean, 1e-6)})
+    return timed

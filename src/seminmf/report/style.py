@@ -1,0 +1,80 @@
+"""One look for all figures: colour-blind safe (Okabe and Ito), light or dark, always the same."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["DARK", "LIGHT", "MARKERS", "Theme", "figure_style", "pyplot", "to_svg"]
+
+_ORANGE, _SKY, _GREEN, _BLUE, _VERMILION, _PURPLE = (
+    *("#E69F00", "#56B4E9", "#009E73"),
+    *("#0072B2", "#D55E00", "#CC79A7"),
+)
+MARKERS = {"SNF": "s", "GR SNF": "^", "L21 SNF": "o", "NMF": "v", "k-means": "D"}
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of a figure; a model or solver has the same one in all figures."""
+
+    name: str
+    ink: str
+    paper: str
+    faint: str
+    l21: str
+
+    def colour(self, model: str) -> str:
+        return {
+            "SNF": _ORANGE,
+            "GR SNF": _GREEN,
+            "L21 SNF": self.l21,
+            "NMF": _PURPLE,
+            "k-means": self.faint,
+            "cd": _VERMILION,
+            "mu": self.l21,
+        }.get(model, self.ink)
+
+
+LIGHT = Theme("light", "#1a1a1a", "#ffffff", "#767676", _BLUE)
+DARK = Theme("dark", "#e8e8e8", "#16181c", "#9a9a9a", _SKY)
+
+
+def pyplot() -> Any:
+    """matplotlib, or a word on how to get it."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise ImportError('figures need matplotlib: pip install "seminmf[experiments]"') from error
+    return matplotlib
+
+
+@contextmanager
+def figure_style(theme: Theme) -> Iterator[None]:
+    """The settings under which a figure is drawn and saved."""
+    colours = {
+        "figure.facecolor": theme.paper, "axes.facecolor": theme.paper,
+        "savefig.facecolor": theme.paper, "text.color": theme.ink, "axes.labelcolor": theme.ink,
+        "axes.edgecolor": theme.faint, "xtick.color": theme.ink, "ytick.color": theme.ink,
+        "grid.color": theme.faint,
+    }  # fmt: skip
+    shapes = {
+        "axes.spines.top": False, "axes.spines.right": False, "axes.titleweight": "bold",
+        "axes.titlesize": 11, "axes.titlelocation": "left", "axes.labelsize": 10,
+        "xtick.labelsize": 9, "ytick.labelsize": 9, "legend.fontsize": 9, "legend.frameon": False,
+        "font.family": "DejaVu Sans", "lines.linewidth": 1.8, "lines.markersize": 5,
+        "axes.grid": True, "grid.alpha": 0.25, "grid.linewidth": 0.6,
+        "figure.constrained_layout.use": True, "svg.hashsalt": "seminmf", "svg.fonttype": "path",
+    }  # fmt: skip
+    with pyplot().rc_context(colours | shapes):
+        yield
+
+
+def to_svg(figure: Any) -> bytes:
+    """The figure as SVG; equal figures give equal bytes."""
+    stream = io.BytesIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    return stream.getvalue()

@@ -1,0 +1,160 @@
+"""`FactorKMeans`: k-means on the codes of a factorization."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from helpers import CLASSES, GRAPH_MODELS, converging_or_not, make
+from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
+from seminmf.metrics import matched_accuracy
+
+models = pytest.mark.parametrize("model", CLASSES)
+
+
+def clusters(n: int = 90, m: int = 8, seed: int = 0) -> tuple[Any, Any]:
+    """Three far clusters of non-negative samples."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    centres = np.zeros((3, m))
+    for c in range(3):
+        centres[c, 2 * c : 2 * c + 2] = 10
+    return np.abs(centres[y] + 0.3 * rng.normal(size=(n, m))), y
+
+
+@models
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+def test_far_clusters_are_found(model: str, solver: str) -> None:
+    X, y = clusters()
+    factorizer = make(model, 3, solver=solver, init="kmeans", max_iter=100, random_state=0)
+    with converging_or_not():
+        search = FactorKMeans(factorizer, random_state=0)
+        labels = search.fit_predict(X)
+    assert matched_accuracy(y, labels) == 1
+    np.testing.assert_array_equal(labels, search.labels_)
+    assert search.cluster_centers_.shape == (3, 3)
+    assert search.n_features_in_ == 8
+
+
+@models
+def test_predict(model: str) -> None:
+    X, _ = clusters()
+    new, y_new = clusters(30, seed=5)
+    with converging_or_not():
+        search = FactorKMeans(make(model, 3, init="kmeans", random_state=0), random_state=0).fit(X)
+    np.testing.assert_array_equal(search.predict(X), search.labels_)
+    labels = search.predict(new)
+    assert matched_accuracy(y_new, labels) == 1
+    # One numbering for old and new samples.
+    for cluster in range(3):
+        own = {search.labels_[i] for i in range(90) if i % 3 == cluster}
+        assert own == set(labels[y_new == cluster])
+
+
+def test_number_of_clusters() -> None:
+    X, _ = clusters()
+    with converging_or_not():
+        assert len(set(FactorKMeans(SemiNMF(4), random_state=0).fit(X).labels_)) == 4
+        assert len(set(FactorKMeans(SemiNMF(4), 2, random_state=0).fit(X).labels_)) == 2
+
+
+def test_the_factorizer_is_cloned() -> None:
+    X, _ = clusters()
+    factorizer = SemiNMF(3, init="random", tol=0, max_iter=5)
+    search = FactorKMeans(factorizer, random_state=0).fit(X)
+    assert not hasattr(factorizer, "codes_")
+    assert factorizer.random_state is None
+    assert search.factorizer_ is not factorizer
+    assert search.factorizer is factorizer
+
+
+def test_the_seed_decides() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 8))
+    factorizer = SemiNMF(4, init="random", tol=0, max_iter=10)
+    first, again, other = (
+        FactorKMeans(factorizer, random_state=seed).fit(X).factorizer_.codes_ for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+    own = [
+        FactorKMeans(clone(factorizer).set_params(random_state=7), random_state=seed)
+        .fit(X)
+        .factorizer_.codes_
+        for seed in (0, 1)
+    ]
+    np.testing.assert_array_equal(*own)
+
+
+@pytest.mark.parametrize(
+    "container", [sp.csr_array, sp.csr_matrix, pd.DataFrame, np.asfortranarray]
+)
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_forms_of_data(container: Any, model: str) -> None:
+    X, y = clusters()
+    X[X < 1] = 0
+    table = container(X)
+    if isinstance(table, pd.DataFrame):
+        table.columns = [f"f{i}" for i in range(8)]
+    search = FactorKMeans(make(model, 3, init="kmeans", tol=0, max_iter=30), random_state=0)
+    labels = search.fit_predict(table)
+    assert matched_accuracy(y, labels) == 1
+    np.testing.assert_array_equal(search.predict(table), labels)
+    if isinstance(table, pd.DataFrame):
+        assert search.feature_names_in_.tolist() == list(table.columns)
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_a_factorizer_that_returns_tables(container: str) -> None:
+    X, _ = clusters()
+    factorizer = SemiNMF(3, tol=0, max_iter=30).set_output(transform=container)
+    search = FactorKMeans(factorizer, random_state=0).fit(X)
+    np.testing.assert_array_equal(search.predict(X), search.labels_)
+
+
+def test_other_factorizers() -> None:
+    X, y = clusters()
+    pipeline = make_pipeline(StandardScaler(), L21SemiNMF(4, tol=0, max_iter=50))
+    search = FactorKMeans(pipeline, 3, random_state=0).fit(X)
+    assert set(search.labels_) == {0, 1, 2}
+    np.testing.assert_array_equal(search.predict(X), search.labels_)
+    other = FactorKMeans(TruncatedSVD(3, random_state=0), random_state=0)
+    assert matched_accuracy(y, other.fit_predict(X)) == 1
+    # A pipeline has no n_components of its own: the message must say what to pass.
+    with pytest.raises(ValueError, match=r"n_clusters.*None"):
+        FactorKMeans(pipeline).fit(X)
+
+
+def test_nested_parameters_clone_and_pickle() -> None:
+    X, _ = clusters()
+    search = FactorKMeans(SemiNMF(3, tol=0, max_iter=20), random_state=0)
+    search.set_params(factorizer__n_components=2)
+    assert search.get_params()["factorizer__n_components"] == 2
+    assert clone(search).get_params()["factorizer__n_components"] == 2
+    search.fit(X)
+    copy = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(copy.predict(X), search.labels_)
+
+
+def test_far_outliers_take_no_cluster_for_themselves() -> None:
+    X, y = clusters()
+    rng = np.random.default_rng(3)
+    X = np.vstack([X, 40 * rng.standard_normal((4, 8))])
+    factorizer = L21SemiNMF(3, tol=0, max_iter=50)
+    labels = FactorKMeans(factorizer, random_state=0).fit_predict(X)
+    assert labels.shape == (94,)
+    assert matched_accuracy(y, labels[:90]) > 0.9
+
+
+def test_predict_before_fit() -> None:
+    with pytest.raises(NotFittedError):
+        FactorKMeans(SemiNMF(2)).predict(np.ones((3, 4)))

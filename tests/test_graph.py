@@ -1,0 +1,314 @@
+"""The neighbour graph: exact, given, by a transformer; and its form for the solver."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.datasets import load_iris
+from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
+
+import reference
+from helpers import GRAPH_MODELS, converging_or_not, data, make, start, value
+from seminmf.engines import Engine
+from seminmf.graph import NeighbourGraph, given_graph, knn_graph, transformer_graph
+
+models = pytest.mark.parametrize("model", GRAPH_MODELS)
+
+
+def random_graph(n: int, density: float, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    W = np.triu(rng.uniform(0.1, 2, (n, n)) * (rng.random((n, n)) < density), 1)
+    return W + W.T
+
+
+# --- which samples are neighbours -----------------------------------------------------------------
+
+
+@settings(max_examples=25)
+@given(st.integers(2, 30), st.integers(1, 6), st.integers(1, 9), st.integers(0, 10**6))
+def test_knn_equals_brute_force(n: int, m: int, p: int, seed: int) -> None:
+    X = np.random.default_rng(seed).normal(size=(n, m))
+    p = min(p, n - 1)
+    W = knn_graph(X, p)
+    np.testing.assert_array_equal(W.toarray(), reference.neighbour_graph(X, p))
+    assert W.has_sorted_indices
+    assert (W.data == 1).all()
+
+
+def test_knn_of_sparse_data_and_of_many_features() -> None:
+    X = data(40, 90)
+    X[np.abs(X) < 1] = 0
+    expected = reference.neighbour_graph(X, 5)
+    for form in (X, sp.csr_array(X), sp.csr_matrix(X), np.asfortranarray(X)):
+        np.testing.assert_array_equal(knn_graph(form, 5).toarray(), expected)
+
+
+def test_knn_among_equal_samples() -> None:
+    """A sample's copies are its nearest neighbours, the sample itself never is."""
+    X = np.repeat(data(5, 3), 4, axis=0)
+    W = knn_graph(X, 3).toarray()
+    assert (W.diagonal() == 0).all()
+    np.testing.assert_array_equal(W, np.kron(np.eye(5), np.ones((4, 4))) - np.eye(20))
+
+
+@models
+def test_the_model_uses_the_exact_graph(model: str) -> None:
+    X = data(30, 5)
+    for p in (1, 4, 29):
+        fitted = make(model, 2, n_neighbors=p, tol=0, max_iter=4).fit(X)
+        W = reference.neighbour_graph(X, p)
+        assert fitted.objective_ == pytest.approx(value(fitted, X, W), rel=1e-9)
+
+
+# --- a given matrix -------------------------------------------------------------------------------
+
+
+@models
+def test_a_given_matrix_is_used(model: str) -> None:
+    X = data(20, 5)
+    W = random_graph(20, 0.2, 0)
+    for container in (sp.csr_array, sp.csr_matrix, sp.coo_array, sp.csc_matrix):
+        fitted = make(model, 2, graph=container(W), tol=0, max_iter=4).fit(X)
+        assert fitted.objective_ == pytest.approx(value(fitted, X, W), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (sp.csr_array(np.ones((3, 4))), r"graph has shape \(3, 4\).*5 samples.*\(5, 5\)"),
+        (sp.csr_array(np.ones((4, 4))), r"graph has shape \(4, 4\).*5 samples"),
+        (sp.csr_array(-np.eye(5)[::-1]), r"graph has negative weights \(smallest -1\)"),
+        (sp.csr_array(np.full((5, 5), np.nan)), "graph contains NaN or infinity"),
+        (sp.csr_array(np.full((5, 5), np.inf)), "graph contains NaN or infinity"),
+    ],
+)
+def test_bad_matrices_are_refused(matrix: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        given_graph(matrix, 5)
+    with pytest.raises(ValueError, match=message):
+        make("L21SemiNMF", 2, graph=matrix, n_neighbors=2).fit(data(5, 3))
+
+
+def test_an_asymmetric_matrix_is_symmetrised_with_a_warning() -> None:
+    W = sp.csr_array(np.array([[0, 2.0, 0], [1.0, 0, 0], [0, 3.0, 0]]))
+    with pytest.warns(UserWarning, match=r"graph is not symmetric.*max\(graph, graph\.T\)"):
+        found = given_graph(W, 3)
+    np.testing.assert_array_equal(found.toarray(), [[0, 2, 0], [2, 0, 3], [0, 3, 0]])
+    with pytest.warns(UserWarning, match="graph is not symmetric"):
+        make("L21SemiNMF", 2, graph=W, n_neighbors=1, tol=0, max_iter=2).fit(data(3, 4))
+
+
+def test_diagonal_and_explicit_zeros_are_dropped() -> None:
+    W = sp.csr_array(
+        (np.array([5.0, 0, 1, 1, 0]), (np.array([0, 0, 0, 2, 2]), np.array([0, 1, 2, 0, 1]))),
+        shape=(3, 3),
+    )
+    found = given_graph(W, 3)
+    np.testing.assert_array_equal(found.toarray(), [[0, 0, 1], [0, 0, 0], [1, 0, 0]])
+    assert found.nnz == 2
+
+
+def test_repeated_entries_are_summed_and_the_matrix_left_alone() -> None:
+    W = sp.csr_array((np.ones(4), np.array([1, 1, 0, 0]), np.array([0, 2, 4])), shape=(2, 2))
+    before = W.data.copy(), W.indices.copy(), W.indptr.copy()
+    np.testing.assert_array_equal(given_graph(W, 2).toarray(), [[0, 2], [2, 0]])
+    for kept, now in zip(before, (W.data, W.indices, W.indptr), strict=True):
+        np.testing.assert_array_equal(kept, now)
+
+
+@models
+def test_a_matrix_decides_alone_who_is_a_neighbour(model: str) -> None:
+    """`n_neighbors` is about the graph "knn" and new samples: it cannot forbid a given graph."""
+    X = data(5, 3)
+    W = sp.csr_array(np.ones((5, 5)) - np.eye(5))
+    fitted = make(model, 2, graph=W, tol=0, max_iter=3).fit(X)
+    assert fitted.objective_ == pytest.approx(value(fitted, X, W), rel=1e-9)
+
+
+@models
+def test_a_graph_without_edges(model: str) -> None:
+    fitted = make(model, 2, graph=sp.csr_array((20, 20)), tol=0, max_iter=10).fit(data(20, 5))
+    assert np.isfinite(fitted.objective_)
+    assert (np.diff(fitted.objective_history_) <= 1e-12 * fitted.objective_).all()
+
+
+# --- transformers ---------------------------------------------------------------------------------
+
+
+class Chain(TransformerMixin, BaseEstimator):
+    """A neighbours transformer of our own: each sample is tied to the next one."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        self.n_samples_fit_ = X.shape[0]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        n = X.shape[0]
+        return sp.csr_matrix(
+            (np.full(n, 0.5), (np.arange(n), (np.arange(n) + 1) % self.n_samples_fit_)),
+            shape=(n, self.n_samples_fit_),
+        )
+
+
+class Crooked(Chain):
+    def transform(self, X: Any) -> Any:
+        return sp.csr_matrix((X.shape[0], 3))
+
+
+@models
+def test_a_scikit_learn_transformer(model: str) -> None:
+    X = data(30, 5)
+    plain = make(model, 2, n_neighbors=4, tol=0, max_iter=10).fit(X)
+    for transformer in (
+        KNeighborsTransformer(n_neighbors=4, mode="distance"),
+        # Here scikit-learn counts the sample itself as one of the neighbours.
+        KNeighborsTransformer(n_neighbors=5, mode="connectivity"),
+    ):
+        fitted = make(model, 2, graph=transformer, tol=0, max_iter=10).fit(X)
+        np.testing.assert_allclose(fitted.codes_, plain.codes_)
+        assert not hasattr(transformer, "n_samples_fit_")
+
+
+def test_other_transformers() -> None:
+    X = data(30, 5)
+    matrix, _, _ = transformer_graph(RadiusNeighborsTransformer(radius=2.5), X)
+    near = reference.distances(X) <= 2.5
+    np.testing.assert_array_equal(matrix.toarray(), near & ~np.eye(30, dtype=bool))
+    chain, fitted, _ = transformer_graph(Chain(), X)
+    ring = np.roll(np.eye(30), 1, axis=1)
+    np.testing.assert_array_equal(chain.toarray(), ring + ring.T)
+    assert fitted.n_samples_fit_ == 30
+
+
+@models
+def test_a_transformer_of_our_own(model: str) -> None:
+    X = data(30, 5)
+    ring = np.roll(np.eye(30), 1, axis=1)
+    fitted = make(model, 2, graph=Chain(), tol=0, max_iter=5).fit(X)
+    assert fitted.objective_ == pytest.approx(value(fitted, X, ring + ring.T), rel=1e-9)
+    assert fitted.transform(data(4, 5, 3)).shape == (4, 2)
+    with pytest.raises(ValueError, match=r"graph: the transformer Crooked.*shape \(30, 3\)"):
+        make(model, 2, graph=Crooked()).fit(X)
+
+
+@models
+def test_a_transformer_decides_alone_who_is_a_neighbour(model: str) -> None:
+    fitted = make(model, 2, graph=KNeighborsTransformer(n_neighbors=2), tol=0, max_iter=3)
+    assert np.isfinite(fitted.fit(data(5, 3)).objective_)
+
+
+# --- equal samples, equal codes -------------------------------------------------------------------
+
+
+@models
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+def test_equal_samples_are_no_explosion(model: str, solver: str) -> None:
+    X = np.vstack([data(20, 4), np.repeat(data(2, 4, 1), 12, axis=0), np.zeros((8, 4))])
+    fitted = make(model, 3, solver=solver, tol=0, max_iter=100, random_state=0).fit(X)
+    for array in (fitted.codes_, fitted.components_, fitted.objective_history_):
+        assert np.isfinite(array).all()
+    assert (np.diff(fitted.objective_history_) <= 1e-12 * fitted.objective_history_[:-1]).all()
+    assert fitted.codes_.max() < 1e3
+    if solver == "cd":
+        np.testing.assert_array_equal(fitted.codes_[20:32], np.tile(fitted.codes_[20], (12, 1)))
+        np.testing.assert_allclose(fitted.residuals_[20:32], fitted.residuals_[20])
+
+
+@models
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+def test_a_start_with_equal_codes(model: str, solver: str) -> None:
+    X = data(30, 5)
+    U0, V0 = start(30, 5, 3)
+    V0[:] = V0[0]
+    fitted = make(model, 3, solver=solver, init=(U0, V0), tol=0, max_iter=50).fit(X)
+    assert np.isfinite(fitted.objective_history_).all()
+    assert (np.diff(fitted.objective_history_) <= 1e-12 * fitted.objective_history_[:-1]).all()
+
+
+@models
+def test_equal_codes_at_the_start_are_no_trap(model: str) -> None:
+    """The k-means start gives neighbours the same code; the run must be able to part them."""
+    X = load_iris().data
+    with converging_or_not():
+        trapped = make(model, 2, init="kmeans", random_state=0).fit(X).objective_
+        best = make(model, 2, init="exemplar", random_state=0, max_iter=1000).fit(X).objective_
+    assert trapped < 1.3 * best
+
+
+@models
+def test_all_samples_equal(model: str) -> None:
+    X = np.tile([1.0, 2.0, 3.0], (10, 1))
+    with converging_or_not():
+        fitted = make(model, 1).fit(X)
+    assert np.isfinite(fitted.objective_)
+    np.testing.assert_allclose(fitted.codes_, fitted.codes_[0, 0])
+
+
+@models
+def test_fewer_distinct_samples_than_components(model: str) -> None:
+    """Ten samples, three of them distinct: four components are as good as with SemiNMF."""
+    X = np.repeat(data(3, 6), 5, axis=0)[:10]
+    with converging_or_not():
+        fitted = make(model, 4).fit(X)
+    assert fitted.codes_.shape == (10, 4)
+
+
+# --- the form for the solver ----------------------------------------------------------------------
+
+
+def prepared(W: Any) -> NeighbourGraph:
+    return NeighbourGraph.prepare(sp.csr_array(W), np.arange(len(W), dtype=float), np.float64)
+
+
+@settings(max_examples=30)
+@given(st.integers(2, 40), st.floats(0, 1), st.integers(0, 10**6))
+def test_colours_are_proper_and_mirrors_point_back(n: int, density: float, seed: int) -> None:
+    W = random_graph(n, density, seed)
+    graph = prepared(W)
+    assert sorted(graph.order) == list(range(n))
+    starts = graph.colour_starts
+    assert (starts[0], starts[-1]) == (0, n)
+    for first, stop in pairwise(starts):
+        members = graph.order[first:stop]
+        assert (W[np.ix_(members, members)] == 0).all()
+    rows = np.repeat(np.arange(n), np.diff(graph.indptr))
+    np.testing.assert_array_equal(rows[graph.mirror], graph.indices)
+    np.testing.assert_array_equal(graph.indices[graph.mirror], rows)
+
+
+def test_colours_do_not_depend_on_the_order_of_samples() -> None:
+    W = random_graph(25, 0.2, 0)
+    rng = np.random.default_rng(1)
+    key, mixed = rng.random(25), rng.permutation(25)
+    plain = NeighbourGraph.prepare(sp.csr_array(W), key, np.float64)
+    other = NeighbourGraph.prepare(sp.csr_array(W[np.ix_(mixed, mixed)]), key[mixed], np.float64)
+    np.testing.assert_array_equal(mixed[other.order], plain.order)
+    np.testing.assert_array_equal(other.colour_starts, plain.colour_starts)
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_penalty_and_edge_weights(squared: bool) -> None:
+    n, k = 30, 3
+    W = random_graph(n, 0.3, 2)
+    codes = np.random.default_rng(0).random((n, k))
+    codes[4] = codes[5]
+    W[4, 5] = W[5, 4] = 1.5
+    graph = prepared(W)
+    edges = graph.base.copy()
+    with Engine(codes, k) as engine:
+        found = graph.penalty(codes, squared, 1e-3, edges, engine)
+    spread = reference.distances(codes)
+    upper = np.triu(W, 1)
+    assert found == pytest.approx((upper * spread ** (2 if squared else 1)).sum())
+    rows = np.repeat(np.arange(n), np.diff(graph.indptr))
+    base = W[rows, graph.indices]
+    # Half-quadratic weights: those of the paper, times one half.
+    expected = base if squared else 0.5 * base / np.maximum(spread[rows, graph.indices], 1e-3)
+    np.testing.assert_allclose(edges, expected)

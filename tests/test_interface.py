@@ -1,0 +1,179 @@
+"""The estimators among scikit-learn's tools: tables, pipelines, searches, routing, pickles."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from helpers import CLASSES, converging_or_not, data, make
+from seminmf import L21SemiNMF, SemiNMF
+
+models = pytest.mark.parametrize("model", CLASSES)
+
+
+@models
+def test_names_of_features(model: str) -> None:
+    X = data(30, 4, nonnegative=True)
+    table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    estimator = make(model, 2, tol=0, max_iter=5).fit(table)
+    assert estimator.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    assert estimator.n_features_in_ == 4
+    expected = [f"{model.lower()}{i}" for i in range(2)]
+    assert estimator.get_feature_names_out().tolist() == expected
+    plain = make(model, 2, tol=0, max_iter=5).fit(X)
+    np.testing.assert_allclose(estimator.codes_, plain.codes_, atol=1e-12)
+    with pytest.raises(ValueError, match="feature names"):
+        estimator.transform(table[["b", "a", "c", "d"]])
+    assert not hasattr(estimator.fit(X), "feature_names_in_")
+
+
+@models
+@pytest.mark.parametrize(
+    ("container", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)]
+)
+def test_set_output(model: str, container: str, kind: Any) -> None:
+    X = data(30, 4, nonnegative=True)
+    estimator = make(model, 2, tol=0, max_iter=5).set_output(transform=container)
+    table = estimator.fit_transform(X)
+    assert isinstance(table, kind)
+    assert list(table.columns) == estimator.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(np.asarray(table), estimator.codes_)
+    assert isinstance(estimator.codes_, np.ndarray)
+    assert isinstance(estimator.transform(X[:5]), kind)
+    # Codes as a table go back as well.
+    np.testing.assert_allclose(
+        estimator.inverse_transform(table), estimator.codes_ @ estimator.components_
+    )
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_tables_in(kind: Any) -> None:
+    X = data(30, 4)
+    table = kind({name: X[:, i] for i, name in enumerate("abcd")})
+    fitted = L21SemiNMF(2, tol=0, max_iter=5).fit(table)
+    plain = L21SemiNMF(2, tol=0, max_iter=5).fit(X)
+    np.testing.assert_allclose(fitted.codes_, plain.codes_, atol=1e-12)
+    np.testing.assert_allclose(fitted.transform(table), plain.transform(X), atol=1e-12)
+
+
+def test_pandas_index_is_kept() -> None:
+    table = pd.DataFrame(data(10, 4), index=[f"s{i}" for i in range(10)])
+    table.columns = [f"f{i}" for i in range(4)]
+    codes = SemiNMF(2, tol=0, max_iter=5).set_output(transform="pandas").fit_transform(table)
+    assert codes.index.tolist() == table.index.tolist()
+
+
+@models
+@pytest.mark.parametrize("fitted", [False, True])
+def test_clone_and_pickle(model: str, fitted: bool) -> None:
+    X = data(30, 4, nonnegative=True)
+    estimator = make(model, 2, tol=0, max_iter=5, random_state=3)
+    if fitted:
+        estimator.fit(X)
+    copy = pickle.loads(pickle.dumps(estimator))
+    assert clone(estimator).get_params() == copy.get_params() == estimator.get_params()
+    assert not hasattr(clone(estimator), "codes_")
+    if fitted:
+        new = data(5, 4, 9, nonnegative=True)
+        np.testing.assert_array_equal(copy.transform(new), estimator.transform(new))
+
+
+@models
+def test_parameters_are_not_touched_by_fit(model: str) -> None:
+    estimator = make(model, 2, tol=0, max_iter=5)
+    before = dict(estimator.get_params())
+    estimator.fit(data(30, 4, nonnegative=True))
+    assert estimator.get_params() == before
+
+
+@models
+def test_pipeline(model: str) -> None:
+    X = data(40, 6)
+    y = (X[:, 0] > 0).astype(int)
+    pipeline = make_pipeline(
+        MinMaxScaler(), make(model, 3, tol=0, max_iter=20), LogisticRegression()
+    )
+    pipeline.fit(X[:30], y[:30])
+    assert pipeline.predict(X[30:]).shape == (10,)
+    names = pipeline[:-1].get_feature_names_out()
+    assert names.tolist() == [f"{model.lower()}{i}" for i in range(3)]
+
+
+def test_grid_search_with_a_scorer() -> None:
+    X = data(60, 6)
+
+    def score(estimator: Any, X: Any, y: Any = None) -> float:
+        codes = estimator.transform(X)
+        return -float(np.linalg.norm(X - estimator.inverse_transform(codes)))
+
+    search = GridSearchCV(
+        L21SemiNMF(2, max_iter=50),
+        {"n_components": [1, 4], "strength": [1e-4, 1e-2]},
+        scoring=score,
+        cv=3,
+    )
+    with converging_or_not():
+        search.fit(X)
+    assert search.best_params_ == {"n_components": 4, "strength": 1e-4}
+    assert search.best_estimator_.codes_.shape == (60, 4)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_grid_search_on_several_threads() -> None:
+    X = data(60, 6)
+    pipeline = make_pipeline(SemiNMF(2, tol=0, max_iter=5), KMeans(2, n_init=1, random_state=0))
+    search = GridSearchCV(pipeline, {"seminmf__n_components": [2, 3]}, cv=2, n_jobs=2)
+    with parallel_config("threading"):
+        search.fit(X)
+    plain = clone(search).set_params(n_jobs=1).fit(X)
+    np.testing.assert_allclose(
+        search.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
+    )
+
+
+@models
+def test_weights_are_routed(model: str) -> None:
+    X = data(40, 6, nonnegative=True)
+    weights = np.random.default_rng(0).integers(1, 4, 40).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        estimator = make(model, 2, tol=0, max_iter=20).set_fit_request(sample_weight=True)
+        pipeline = make_pipeline(estimator, KMeans(2, random_state=0).set_fit_request(
+            sample_weight=False
+        ))  # fmt: skip
+        pipeline.fit(X, sample_weight=weights)
+    direct = make(model, 2, tol=0, max_iter=20).fit(X, sample_weight=weights)
+    unweighted = make(model, 2, tol=0, max_iter=20).fit(X)
+    np.testing.assert_allclose(pipeline[0].codes_, direct.codes_)
+    assert direct.objective_ != pytest.approx(unweighted.objective_)
+
+
+@models
+def test_documentation_has_every_parameter(model: str) -> None:
+    cls = CLASSES[model]
+    text = cls.__doc__ or ""
+    assert text.strip().splitlines()[2].startswith("Minimises")
+    for name in cls().get_params():
+        assert f"\n{name} : " in text
+    for name in ("components_", "codes_", "kkt_residual_", "residuals_"):
+        assert name in text
+
+
+def test_defaults_are_those_that_users_rely_on() -> None:
+    assert L21SemiNMF().get_params() == {
+        "n_components": 2, "alpha": "auto", "beta": "auto", "strength": 3e-4, "graph": "knn",
+        "n_neighbors": 5, "solver": "cd", "init": "auto", "n_init": 1, "max_iter": 200,
+        "tol": 1e-4, "callback": None, "verbose": 0, "random_state": None,
+    }  # fmt: skip

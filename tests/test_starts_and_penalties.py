@@ -1,0 +1,218 @@
+"""Several starts, given starts, automatic penalties, and data at the edge of what is possible."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import seminmf
+import seminmf.training
+from helpers import (
+    CLASSES,
+    GRAPH_MODELS,
+    KINDS,
+    converging_or_not,
+    data,
+    make,
+    start,
+    value,
+)
+from seminmf import NMF, L21SemiNMF, SemiNMF
+
+kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
+solvers = pytest.mark.parametrize("solver", ["cd", "mu"])
+
+
+def never_rises(values: Any, slack: float = 1e-12) -> bool:
+    return all(after <= before * (1 + slack) for before, after in pairwise(values))
+
+
+@solvers
+def test_several_starts_keep_the_best(solver: str) -> None:
+    X = data(40, 10)
+    ends: dict[int, float] = {}
+
+    def watch(progress: Any) -> None:
+        ends[progress.start] = progress.objective
+
+    fitted = L21SemiNMF(
+        4, solver=solver, init="random", n_init=5, tol=0, max_iter=15, callback=watch,
+        random_state=0,
+    ).fit(X)  # fmt: skip
+    assert sorted(ends) == [0, 1, 2, 3, 4]
+    assert len(set(ends.values())) == 5
+    assert fitted.objective_ == pytest.approx(min(ends.values()))
+    assert fitted.objective_ == pytest.approx(value(fitted, X), rel=1e-9)
+
+
+@pytest.mark.parametrize("init", ["random", "kmeans", "exemplar"])
+def test_the_seed_decides(init: str) -> None:
+    X = data(40, 10)
+    first, again, other = (
+        L21SemiNMF(4, init=init, tol=0, max_iter=5, random_state=seed).fit(X).codes_
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_an_infinite_start_does_not_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If one of several starts fails numerically the others count."""
+    import seminmf.factorize as factorize
+    from seminmf.solver import Status
+
+    real = factorize.run
+
+    def run(descent: Any, stopping: Any, callback: Any = None, start: int = 0) -> Any:
+        solution = real(descent, stopping, callback, start)
+        if start == 0:
+            solution.history[-1] = np.nan
+            solution.status = Status.NONFINITE
+        return solution
+
+    monkeypatch.setattr(factorize, "run", run)
+    fitted = SemiNMF(3, init="random", n_init=2, tol=0, max_iter=5, random_state=0).fit(data(20, 6))
+    assert np.isfinite(fitted.objective_)
+
+
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+@pytest.mark.parametrize(("alpha", "beta"), [(0, 1.0), (1.0, 0)])
+def test_one_penalty_alone_warns_with_the_remedy(model: str, alpha: float, beta: float) -> None:
+    X = data(20, 6)
+    present, absent = ("alpha", "beta") if alpha else ("beta", "alpha")
+    message = rf"{present} is positive but {absent} is zero.*Give both a positive value"
+    with pytest.warns(UserWarning, match=message):
+        fitted = make(model, 2, alpha=alpha, beta=beta, tol=0, max_iter=30).fit(X)
+    assert never_rises(fitted.objective_history_)
+    assert (fitted.alpha_, fitted.beta_) == (alpha, beta)
+    assert fitted.objective_ == pytest.approx(value(fitted, X), rel=1e-9)
+
+
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+@pytest.mark.parametrize(
+    "parameters",
+    [{"alpha": 0, "beta": 0}, {"alpha": 0}, {"beta": 0}, {"strength": 0}],
+    ids=["both zero", "alpha zero", "beta zero", "strength zero"],
+)
+def test_without_alpha_no_graph_is_built(
+    model: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any) -> None:
+        raise AssertionError("a graph was built")
+
+    for builder in ("knn_graph", "given_graph", "transformer_graph"):
+        monkeypatch.setattr(seminmf.training.graphs, builder, fail)
+    X = data(20, 6)
+    fitted = make(model, 2, tol=0, max_iter=5, **parameters).fit(X)
+    assert (fitted.alpha_, fitted.beta_) == (0, 0)
+    # Not even a graph that fits no data, or more neighbours than samples, matters then.
+    make(model, 2, tol=0, max_iter=5, graph=sp.csr_array((3, 3)), n_neighbors=99, **parameters).fit(
+        X
+    )
+
+
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_automatic_penalties(model: str) -> None:
+    """√λ is the share of each penalty's weight; a given one is kept and its partner follows."""
+    X = data(40, 9)
+    length = float(np.median(np.linalg.norm(X, axis=1)))
+    fitted = make(model, 3, strength=1e-3, tol=0, max_iter=3).fit(X)
+    alpha, beta = fitted.alpha_, fitted.beta_
+    if model == "L21SemiNMF":
+        assert alpha * beta / (40 * length) == pytest.approx(1e-3)
+    else:
+        assert (alpha * beta**2 / (40**2 * length**4)) ** (2 / 3) == pytest.approx(1e-3)
+    power = 1 if model == "L21SemiNMF" else 2
+    for given in ({"alpha": 5 * alpha}, {"beta": 7 * beta}):
+        other = make(model, 3, strength=1e-3, tol=0, max_iter=3, **given).fit(X)
+        assert other.alpha_ * other.beta_**power == pytest.approx(alpha * beta**power)
+        for name, number in given.items():
+            assert getattr(other, f"{name}_") == number
+
+
+def test_outliers_do_not_move_the_automatic_penalties() -> None:
+    X = data(40, 9)
+    calm = L21SemiNMF(3, tol=0, max_iter=2).fit(X).alpha_
+    X[0] *= 1e6
+    assert L21SemiNMF(3, tol=0, max_iter=2).fit(X).alpha_ == pytest.approx(calm, rel=0.1)
+
+
+@pytest.mark.parametrize("model", CLASSES)
+@solvers
+def test_what_is_passed_is_not_changed(model: str, solver: str) -> None:
+    X = data(20, 50, nonnegative=model == "NMF")
+    U0, V0 = start(20, 50, 3, nonnegative=model == "NMF")
+    kept = X.copy(), U0.copy(), V0.copy()
+    for array in (X, U0, V0):
+        array.flags.writeable = False
+    make(model, 3, solver=solver, init=(U0, V0), tol=0, max_iter=5).fit(X).transform(X)
+    for array, copy in zip((X, U0, V0), kept, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@solvers
+def test_a_start_of_zeros_is_survived(solver: str) -> None:
+    X = data(20, 6)
+    for U0, V0 in ((np.zeros((6, 3)), np.zeros((20, 3))), (np.ones((6, 3)), np.zeros((20, 3)))):
+        with converging_or_not():
+            fitted = L21SemiNMF(3, solver=solver, init=(U0, V0), max_iter=30).fit(X)
+        assert np.isfinite(fitted.codes_).all()
+        assert np.isfinite(fitted.components_).all()
+        assert never_rises(fitted.objective_history_)
+
+
+@solvers
+def test_components_that_are_copies_of_each_other(solver: str) -> None:
+    """The k × k system of the basis step is singular then."""
+    X = data(20, 6)
+    U0, V0 = start(20, 6, 3)
+    V0[:, 1] = V0[:, 0]
+    fitted = SemiNMF(3, solver=solver, init=(U0, V0), tol=0, max_iter=20).fit(X)
+    assert np.isfinite(fitted.components_).all()
+    assert never_rises(fitted.objective_history_)
+
+
+def test_fewer_distinct_samples_than_exemplars() -> None:
+    X = np.repeat(data(3, 6), 4, axis=0)
+    fitted = SemiNMF(5, init="exemplar", tol=0, max_iter=20, random_state=0).fit(X)
+    assert fitted.objective_ < 1e-12 * (X**2).sum()
+
+
+def test_rows_with_the_same_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = data(20, 6)
+    X[7] = X[3]
+    monkeypatch.setattr("seminmf.samples._row_hashes", lambda X: np.zeros(X.shape[0], np.uint64))
+    fitted = L21SemiNMF(2, tol=0, max_iter=10).fit(X)
+    assert np.isfinite(fitted.objective_)
+    assert fitted.transform(X).shape == (20, 2)
+
+
+def test_samples_and_features_of_zeros() -> None:
+    for model, penalised in KINDS:
+        X = data(30, 8, nonnegative=model == "NMF")
+        X[:7], X[:, 2] = 0, 0
+        fitted = make(model, 3, penalised=penalised, tol=0, max_iter=50).fit(X)
+        assert np.isfinite(fitted.codes_).all()
+        assert never_rises(fitted.objective_history_)
+        np.testing.assert_allclose(fitted.components_[:, 2], 0, atol=1e-12)
+
+
+def test_a_run_that_overflows_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    import seminmf.factorize as factorize
+    from seminmf.solver import Status
+
+    real = factorize.run
+
+    def run(*arguments: Any) -> Any:
+        solution = real(*arguments)
+        solution.history[-1] = np.inf
+        solution.status = Status.NONFINITE
+        return solution
+
+    monkeypatch.setattr(factorize, "run", run)
+    with pytest.raises(FloatingPointError, match="Standardize X"):
+        NMF(2, solver="mu", tol=0, max_iter=3).fit(data(20, 6, nonnegative=True))

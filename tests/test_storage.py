@@ -1,0 +1,177 @@
+"""What must not matter either: storage, precision, blocks, threads, compression."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import reference
+import seminmf.factorize
+from helpers import CLASSES, KINDS, cone, data, difference, make, start, value
+from seminmf.engines import Engine
+from seminmf.engines.compression import LazyCompression
+
+kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
+TIGHT = 1e-8
+
+
+def run(model: str, X: Any, k: int = 3, *, weights: Any = None, **parameters: Any) -> Any:
+    parameters = {"tol": 0, "max_iter": 15, "random_state": 0, **parameters}
+    return make(model, k, **parameters).fit(X, sample_weight=weights)
+
+
+@kinds
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+@pytest.mark.parametrize("shape", [(40, 9), (20, 70)])
+def test_storage(
+    model: str, penalised: bool, solver: str, shape: tuple[int, int], tmp_path: Path
+) -> None:
+    X = data(*shape, nonnegative=model == "NMF")
+    X[np.abs(X) < 1] = 0
+    np.save(tmp_path / "X.npy", X)
+    begin = start(*shape, 3, nonnegative=model == "NMF")
+    wide = np.zeros((shape[0], 2 * shape[1]))
+    wide[:, ::2] = X
+    plain = run(model, X, penalised=penalised, solver=solver, init=begin)
+    forms = {
+        "csr_array": sp.csr_array(X),
+        "csr_matrix": sp.csr_matrix(X),
+        "csc": sp.csc_array(X),
+        "fortran": np.asfortranarray(X),
+        "memmap": np.load(tmp_path / "X.npy", mmap_mode="r"),
+        "strided": wide[:, ::2],
+        "list": X.tolist(),
+    }
+    for name, form in forms.items():
+        other = run(model, form, penalised=penalised, solver=solver, init=begin)
+        assert other.objective_ == pytest.approx(plain.objective_, rel=TIGHT), name
+        assert difference(other.codes_, plain.codes_) < 1e-5, name
+        assert difference(other.components_, plain.components_) < 1e-5, name
+
+
+@pytest.mark.parametrize("init", ["svd", "kmeans", "exemplar"])
+@pytest.mark.parametrize("model", CLASSES)
+def test_starts_of_sparse_data(model: str, init: str) -> None:
+    X = data(40, 12, nonnegative=model == "NMF")
+    X[np.abs(X) < 1] = 0
+    plain, other = run(model, X, init=init), run(model, sp.csr_array(X), init=init)
+    assert other.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+
+
+@kinds
+@pytest.mark.parametrize("shape", [(50, 9), (25, 70)])
+def test_single_precision(model: str, penalised: bool, shape: tuple[int, int]) -> None:
+    X = cone(*shape, 3, nonnegative=model == "NMF").astype(np.float32)
+    begin = start(*shape, 3, nonnegative=model == "NMF")
+    double = run(model, X.astype(np.float64), penalised=penalised, init=begin, max_iter=40)
+    single = run(model, X, penalised=penalised, init=begin, max_iter=40)
+    for name in ("codes_", "components_", "residuals_"):
+        assert getattr(single, name).dtype == np.float32
+        assert getattr(double, name).dtype == np.float64
+    assert single.objective_ == pytest.approx(double.objective_, rel=1e-2)
+    assert single.objective_ == pytest.approx(value(single, X.astype(np.float64)), rel=1e-4)
+    assert (np.diff(single.objective_history_) <= 1e-5 * single.objective_history_[:-1]).all()
+
+
+@pytest.mark.parametrize("kind", ["int64", "int8", "uint8", "bool", "float16"])
+def test_other_numbers_are_taken_as_double_precision(kind: str) -> None:
+    X = np.floor(data(30, 6, nonnegative=True)).astype(kind)
+    for model in CLASSES:
+        fitted = run(model, X, 2)
+        assert fitted.codes_.dtype == np.float64
+        plain = run(model, X.astype(np.float64), 2)
+        assert fitted.objective_ == pytest.approx(plain.objective_)
+
+
+# --- blocks, threads, compression -----------------------------------------------------------------
+
+
+@kinds
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+@pytest.mark.parametrize("block_rows", [1, 7, 33])
+def test_blocks(
+    model: str, penalised: bool, solver: str, block_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = data(40, 60, nonnegative=model == "NMF")
+    whole = run(model, X, penalised=penalised, solver=solver)
+    chunked = functools.partial(Engine, block_rows=block_rows)
+    monkeypatch.setattr(seminmf.factorize, "Engine", chunked)
+    other = run(model, X, penalised=penalised, solver=solver)
+    assert other.objective_ == pytest.approx(whole.objective_, rel=TIGHT)
+    assert difference(other.codes_, whole.codes_) < 1e-5
+
+
+def test_the_engine_in_blocks() -> None:
+    X = data(41, 9)
+    U, V = start(41, 9, 3)
+    for form in (X, sp.csr_array(X)):
+        for block_rows in (None, 1, 5, 41, 100):
+            with Engine(form, 3, block_rows=block_rows) as engine:
+                np.testing.assert_allclose(engine.times(U), X @ U)
+                np.testing.assert_allclose(engine.adjoint_times(V), X.T @ V)
+                np.testing.assert_allclose(engine.residuals(U, V), reference.residuals(X, U, V))
+                np.testing.assert_allclose(engine.squares, (X**2).sum(axis=1))
+
+
+@kinds
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+def test_compression(
+    model: str, penalised: bool, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = data(25, 140, nonnegative=model == "NMF")
+    begin = start(25, 140, 3, nonnegative=model == "NMF")
+    found = []
+    for due in (False, True):
+        monkeypatch.setattr(LazyCompression, "due", lambda self, due=due: due)
+        found.append(run(model, X, penalised=penalised, solver=solver, init=begin, n_init=2))
+    without, with_ = found
+    assert with_.objective_ == pytest.approx(without.objective_, rel=TIGHT)
+    np.testing.assert_allclose(with_.objective_history_, without.objective_history_, rtol=TIGHT)
+    assert difference(with_.components_, without.components_) < 1e-5
+    assert difference(with_.codes_, without.codes_) < 1e-5
+
+
+# Large enough for several blocks and threads.
+LARGE = (50_000, 60, 8)
+
+
+def blas_threads() -> list[int]:
+    return [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+@pytest.mark.parametrize("model", ["NMF", "SemiNMF", "L21SemiNMF"])
+def test_threads(model: str, solver: str) -> None:
+    n, m, k = LARGE
+    X = data(n, m, nonnegative=model == "NMF")
+    ring = sp.eye_array(n, k=1, format="csr") + sp.eye_array(n, k=5, format="csr")
+    graph = {"graph": ring + ring.T} if model == "L21SemiNMF" else {}
+    found = []
+    for count in (1, 2):
+        with threadpool_limits(count, user_api="blas"):
+            allowed = blas_threads()
+            if max(allowed) != count:
+                pytest.skip("BLAS has a fixed number of threads here")
+            assert Engine(X, k).team.size == count
+            found.append(run(model, X, k, solver=solver, max_iter=4, **graph))
+            # What the fit was allowed to use is what the next one may use.
+            assert blas_threads() == allowed
+    assert found[0].objective_ == pytest.approx(found[1].objective_, rel=1e-12)
+    np.testing.assert_allclose(found[0].codes_, found[1].codes_, atol=1e-9)
+
+
+def test_threads_are_given_back_after_an_error() -> None:
+    def fail(progress: Any) -> None:
+        raise RuntimeError("stop here")
+
+    with threadpool_limits(2, user_api="blas"):
+        allowed = blas_threads()
+        with pytest.raises(RuntimeError, match="stop here"):
+            run("SemiNMF", data(*LARGE[:2]), LARGE[2], callback=fail)
+        assert blas_threads() == allowed
