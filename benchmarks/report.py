@@ -16,6 +16,7 @@ Made by `make bench`; the numbers are in [performance.csv](performance.csv).
 {BEGIN}
 {END}
 """
+_QUIET = 0.1  # cores that other processes may keep busy without spoiling a measurement
 _METHOD = """\
 Each row runs in a process of its own for each number of threads (BLAS, OpenMP and numba are held to
 it). Within a row the contestants take turns, several rounds, and the best of each counts; compiling
@@ -31,8 +32,8 @@ and J agree to 1e-8 after 20 iterations.
 - *Peers* run in the same process as ours, from the paper's random start, without computing errors;
   our looking at their factors is not timed. tensorly is `non_negative_parafac_hals` with
   `nn_modes={0}`, proxmin accelerated `nmf` with `prox_id` for the basis, matrix-fact `SNMF`.
-- *Others busy* is how many cores other processes kept busy meanwhile: above 0.1 a row should be
-  measured again.
+- *Disturbed* are rows while other processes kept more than 0.1 cores busy: they should be measured
+  again (`python -m benchmarks --only ROW`).
 """
 
 
@@ -102,14 +103,23 @@ def text(results: list[Result]) -> str:
         shown.append("  " + "  ".join(padded).rstrip())
     reached = sum(result.met for result in results)
     measured = sum(result.status == "ok" for result in results)
-    return "\n".join([*shown, "", f"{reached} of {measured} reached"])
+    disturbed = sum(result.load > _QUIET for result in results)
+    last = f"{reached} of {measured} reached; {disturbed} disturbed by other work on the machine"
+    return "\n".join([*shown, "", last])
+
+
+def _disturbance(result: Result) -> str:
+    if not result.load > _QUIET:
+        return ""
+    return f"**disturbed**: others kept {result.load:.1f} cores busy"
 
 
 def _table(results: list[Result]) -> list[str]:
     heads = [*_HEADS, "note"]
     lines = ["| " + " | ".join(heads) + " |", "| " + " | ".join(["---"] * len(heads)) + " |"]
     for result in results:
-        cells = [*_cells(result), result.note.replace("|", "\\|")]
+        notes = [result.note.replace("|", "\\|"), _disturbance(result)]
+        cells = [*_cells(result), "; ".join(filter(None, notes))]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -127,7 +137,7 @@ def _setting(results: list[Result]) -> str:
         f"{span([r.machine for r in results])}, {results[0].cores} cores; "
         f"Python {results[0].python}, {versions}; commit "
         f"{', '.join(sorted({r.commit for r in results}))}; {span([r.date for r in results])}; "
-        f"others busy: {max(loads, default=math.nan):.2f} cores at most."
+        f"{sum(load > _QUIET for load in loads)} of {len(results)} lines disturbed by other work."
     )
 
 

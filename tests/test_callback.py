@@ -76,11 +76,14 @@ def test_factors_given_to_a_callback_belong_to_the_samples() -> None:
     shapes = []
 
     def watch(progress: Any) -> None:
-        shapes.append(progress.factors()[1].shape)
+        basis, codes = progress.factors()
+        shapes.append(codes.shape)
+        errors = np.linalg.norm(X - codes @ basis.T, axis=1)
+        assert (errors <= 2 * np.linalg.norm(X, axis=1)).all()
 
     L21SemiNMF(3, tol=0, max_iter=2, callback=watch).fit(X)
     weights = np.ones(25)
-    weights[3] = 0
+    weights[10] = 0
     SemiNMF(3, tol=0, max_iter=2, callback=watch).fit(X, sample_weight=weights)
     assert set(shapes) == {(25, 3)}
 

@@ -2,8 +2,8 @@
 
 scikit-learn runs ``NMF(k, solver="cd", max_iter=50)``, its other settings at their defaults, and
 ends with some relative error Σ‖x_i − Uv_i‖ / Σ‖x_i‖; our time is from the call of ``fit`` to the
-first iteration with a lower one, with ``tol=0`` so that nothing else ends it. The clock stands still
-while the error is computed.
+first iteration with a lower one, with ``tol=0`` so that nothing else ends it. The clock stands
+still while the error is computed.
 """
 
 from __future__ import annotations

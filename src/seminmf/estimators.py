@@ -79,7 +79,7 @@ class _Factorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         trained = train(X, settings, weights)
         solution = trained.solution
         self.components_ = np.ascontiguousarray(solution.basis.T)
-        self.codes_ = solution.codes
+        self.codes_ = solution.codes + solution.codes.dtype.type(0)  # no −0.0
         self.residuals_ = solution.residuals
         self.objective_history_ = np.array(solution.history)
         self.objective_ = solution.objective

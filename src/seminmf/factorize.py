@@ -88,15 +88,16 @@ def _make_start(
         basis, codes = starts.kmeans_start(engine, k, share, rng)
     else:
         basis, codes = starts.exemplar_start(engine, k, rng)
-    if plan.init == "auto" and plan.alpha == 0 and plan.loss.power == 1 and n <= _FEW_SAMPLES * k:
+    robust_alone = plan.loss.power == 1 and plan.alpha == 0 and plan.solver == "cd"
+    if plan.init == "auto" and robust_alone and n <= _FEW_SAMPLES * k:
         # So few samples may be best explained by k of them, exactly: take the better start.
         rival = starts.exemplar_start(engine, k, None)
         if _loss(plan, engine, share, *rival) < _loss(plan, engine, share, basis, codes):
             basis, codes = rival
     if plan.nonnegative:
-        basis = starts.above_zero(np.maximum(basis, 0), None)
+        basis = starts.above_zero(np.maximum(basis, 0))
     if plan.nonnegative or plan.solver == "mu":
-        codes = starts.above_zero(codes, share)
+        codes = starts.above_zero(codes)
     return basis, codes
 
 
@@ -118,7 +119,7 @@ def _floors(plan: Plan, basis: FloatArray, codes: FloatArray) -> Floors:
     return Floors(share * (plan.length or 1.0), share * code, share * vector)
 
 
-def _polish(engine: Engine, solution: Solution, objective: Objective, share: Any) -> None:
+def _polish(engine: Engine, solution: Solution, share: FloatArray | None) -> None:
     """Codes that are exactly optimal for the final basis; part of the last iteration.
 
     Without a graph each sample's code is then its non-negative least-squares solution, which is
@@ -130,6 +131,7 @@ def _polish(engine: Engine, solution: Solution, objective: Objective, share: Any
         codes[:] = 0
     nonnegative_codes(engine, solution.basis, codes)
     residuals = engine.residuals(solution.basis, codes)
+    objective = solution.problem
     loss = objective.loss.value(residuals, share)
     value = objective.total(loss, 0.0, np.linalg.norm(solution.basis, axis=0))
     nothing = objective.loss.value(np.sqrt(engine.squares), share)
@@ -164,13 +166,10 @@ def factorize(
             local = replace(objective, floors=_floors(plan, *start))
             descent = Descent(engine, local, scheme, graph, share, *start, compression)
             solution = run(descent, plan.stopping, plan.callback, number)
-            if best is None or not solution.objective >= best.objective:
-                best, best_objective = solution, local
+            if best is None or solution.rank < best.rank:
+                best = solution
         assert best is not None
         if graph is None and plan.solver == "cd":
-            _polish(engine, best, best_objective, share)
-        best.kkt_residual = kkt_residual(
-            engine, best_objective, graph, share, best.basis, best.codes, best.residuals,
-            plan.nonnegative,
-        )  # fmt: skip
+            _polish(engine, best, share)
+        best.kkt_residual = kkt_residual(engine, graph, share, best, plan.nonnegative)
     return best

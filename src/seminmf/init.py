@@ -89,10 +89,12 @@ def nonnegative_svd_start(
     return _contiguous(basis, codes, engine.dtype)
 
 
-def above_zero(codes: FloatArray, share: FloatArray | None) -> FloatArray:
-    """Small values for zeros, which the multiplicative rules could never leave."""
-    means = np.average(codes, axis=0, weights=share)
-    raised: FloatArray = np.maximum(codes, codes.dtype.type(1e-3 * means.mean()))
+def above_zero(factor: FloatArray) -> FloatArray:
+    """Small values for zeros, which the multiplicative rules could never leave.
+
+    In proportion to the largest entry: repeated samples and empty features make no difference.
+    """
+    raised: FloatArray = np.maximum(factor, factor.dtype.type(1e-4) * factor.max())
     return raised
 
 
@@ -104,7 +106,7 @@ def _leading_axes(
     rank = min(rank, n, m)
     if min(n, m) <= _EXACT_SIZE:
         if m <= n:
-            axes = _eigenvectors(engine.adjoint_times(weights * _dense(engine.X)), rank)[0]
+            axes = _eigenvectors(engine.weighted_moment(weights), rank)[0]
         else:
             root = np.sqrt(weights)
             vectors, values = _eigenvectors(root * engine.gram * root.T, rank)

@@ -14,7 +14,7 @@ does not, it is taken back, η is halved, and a plain step from V is made, which
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import reduce
 from itertools import pairwise
@@ -25,7 +25,7 @@ from . import kernels
 from ._types import FloatArray, IntArray
 from .engines import Block, Compression, Engine, LazyCompression
 from .graph import NeighbourGraph
-from .objective import Objective
+from .objective import Floors, Objective
 from .updates import BasisRule, CodesRule, Coupling, no_coupling
 
 # ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses half the digits when it is this small against ‖x‖²:
@@ -85,6 +85,7 @@ class Solution:
     basis: FloatArray
     codes: FloatArray
     residuals: FloatArray
+    problem: Objective
     history: list[float]
     status: Status
     kkt_residual: float = np.nan
@@ -92,6 +93,11 @@ class Solution:
     @property
     def objective(self) -> float:
         return self.history[-1]
+
+    @property
+    def rank(self) -> float:
+        """The objective, with what is not a number behind all numbers."""
+        return self.objective if np.isfinite(self.objective) else np.inf
 
 
 @dataclass
@@ -171,6 +177,12 @@ class Descent:
         if self._compression is not None:
             basis = self._compression.lift(basis)
         return basis, self.current.codes * scale
+
+    def problem(self) -> Objective:
+        """What is minimised, in the units of the original α and β."""
+        original, floors = self.objective.rescaled(1 / self.scale), self.objective.floors
+        edge, basis = floors.edge * self.scale, floors.basis / self.scale
+        return replace(original, floors=Floors(floors.residual, edge, basis))
 
     # Measuring a point
 
@@ -384,4 +396,5 @@ def run(
             break
         previous = value
     basis, codes = descent.factors()
-    return Solution(basis, codes, descent.current.residuals.copy(), history, status)
+    residuals = descent.current.residuals.copy()
+    return Solution(basis, codes, residuals, descent.problem(), history, status)

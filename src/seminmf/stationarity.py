@@ -20,22 +20,20 @@ import scipy.sparse as sp
 from ._types import FloatArray
 from .engines import Block, Engine
 from .graph import NeighbourGraph
-from .objective import Objective
+from .solver import Solution
 from .updates import LeastSquaresBasis
 
 
 def kkt_residual(
     engine: Engine,
-    objective: Objective,
     graph: NeighbourGraph | None,
     share: FloatArray | None,
-    basis: FloatArray,
-    codes: FloatArray,
-    residuals: FloatArray,
+    solution: Solution,
     nonnegative: bool,
 ) -> float:
     """The larger of the two relative residuals described above."""
-    weights = objective.sample_weights(residuals, share)
+    objective, basis, codes = solution.problem, solution.basis, solution.codes
+    weights = objective.sample_weights(solution.residuals, share)
     omega = basis.T @ basis
     pull: Any = None
     degree: FloatArray = np.zeros(0)

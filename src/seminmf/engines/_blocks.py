@@ -20,6 +20,9 @@ class Block(Protocol):
     def adjoint_times(self, weighted: FloatArray) -> FloatArray:
         """X_bᵀ · Z."""
 
+    def dense(self) -> FloatArray:
+        """The rows as an array."""
+
     def exact_residuals(self, rows: IntArray, codes: FloatArray, basis: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖ for the given rows, without cancellation."""
 
@@ -45,6 +48,9 @@ class DenseBlock:
         product: FloatArray = np.dot(self.rows.T, weighted)
         return product
 
+    def dense(self) -> FloatArray:
+        return self.rows
+
     def exact_residuals(self, rows: IntArray, codes: FloatArray, basis: FloatArray) -> FloatArray:
         return np.sqrt(row_squares(self.rows[rows] - codes @ basis.T))
 
@@ -61,6 +67,9 @@ class SparseBlock:
     def adjoint_times(self, weighted: FloatArray) -> FloatArray:
         product: FloatArray = self.rows.T @ weighted
         return product
+
+    def dense(self) -> FloatArray:
+        return np.asarray(self.rows.toarray())
 
     def exact_residuals(self, rows: IntArray, codes: FloatArray, basis: FloatArray) -> FloatArray:
         return np.sqrt(row_squares(self.rows[rows].toarray() - codes @ basis.T))

@@ -122,6 +122,12 @@ class Engine:
         product = self.X @ self.X.T
         return np.asarray(product.toarray() if sp.issparse(product) else product)
 
+    def weighted_moment(self, weights: FloatArray) -> FloatArray:
+        """Xᵀ·(w∘X), for few features; ``weights`` has one column."""
+        moment, _ = self.sweep(None, lambda rows, block, phi: (weights[rows] * block.dense(), None))
+        assert moment is not None
+        return moment
+
     def times(self, basis: FloatArray) -> FloatArray:
         """X·U."""
         product = np.empty((self.n_samples, basis.shape[1]), self.dtype)

@@ -1,0 +1,46 @@
+"""The demonstration: what it claims, and the page it writes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from seminmf import demo
+from seminmf.report.html import to_html
+
+
+@pytest.fixture(scope="module")
+def findings() -> demo.Findings:
+    return demo.explore(600)
+
+
+def test_the_robust_model_is_the_better_one(findings: demo.Findings) -> None:
+    assert findings.robust_accuracy > 0.7
+    assert findings.robust_accuracy > findings.plain_accuracy + 0.1
+    assert findings.caught >= 58
+    assert findings.auc > 0.99
+
+
+def test_the_page_stands_alone(findings: demo.Findings) -> None:
+    page = to_html(demo.report(findings))
+    assert page.count("<figure>") == 4
+    assert "http://" not in page
+    assert "https://" not in page
+    for sentence in findings.sentences():
+        assert sentence[:30] in page
+
+
+def test_the_command(
+    findings: demo.Findings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(demo, "explore", lambda: findings)
+    monkeypatch.setattr(sys, "argv", ["demo", "--out", str(tmp_path / "report")])
+    demo.main()
+    page = tmp_path / "report" / "index.html"
+    assert page.exists()
+    assert capsys.readouterr().out.splitlines()[-1] == f"Report: {page}"
