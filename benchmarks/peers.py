@@ -59,8 +59,8 @@ class _Watcher:
 def tensorly_hals(X: Floats, k: int, iterations: int, seed: int = 0) -> Outcome:
     """Exactly ``iterations`` of HALS: a two-way tensor of which mode 0 alone is non-negative.
 
-    From its random start: its default, by singular vectors, takes minutes on large data and ends
-    in a singular matrix on some. ``tol=0`` spares it the computation of the error.
+    From its random start: its default, by singular vectors, took about 95 s on CIFAR-10 and ended
+    in a singular matrix on 784 × 5,000. ``tol=0`` spares it the computation of the error.
     """
     from tensorly.decomposition import non_negative_parafac_hals
 

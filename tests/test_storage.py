@@ -74,7 +74,8 @@ def test_single_precision(model: str, penalised: bool, shape: tuple[int, int]) -
     for name in ("codes_", "components_", "residuals_"):
         assert getattr(single, name).dtype == np.float32
         assert getattr(double, name).dtype == np.float64
-    assert single.objective_ == pytest.approx(double.objective_, rel=1e-2)
+    # Coarser floors, another way through the kinks of the robust graph penalty.
+    assert single.objective_ == pytest.approx(double.objective_, rel=5e-2)
     assert single.objective_ == pytest.approx(value(single, X.astype(np.float64)), rel=1e-4)
     assert (np.diff(single.objective_history_) <= 1e-5 * single.objective_history_[:-1]).all()
 

@@ -74,7 +74,7 @@ def _make_start(
     plan: Plan, engine: Engine, share: FloatArray | None, rng: np.random.RandomState, number: int
 ) -> tuple[FloatArray, FloatArray]:
     if isinstance(plan.init, tuple):
-        return plan.init
+        return plan.init[0], plan.init[1].copy()
     n, m, k = engine.n_samples, engine.n_features, plan.n_components
     if plan.init == "random" or (plan.init == "auto" and number > 0):
         # The SVD gives the same start each time, so that further ones are random.
@@ -166,6 +166,7 @@ def factorize(
             local = replace(objective, floors=_floors(plan, *start))
             descent = Descent(engine, local, scheme, graph, share, *start, compression)
             solution = run(descent, plan.stopping, plan.callback, number)
+            del descent, start  # their arrays are as large as the codes
             if best is None or solution.rank < best.rank:
                 best = solution
         assert best is not None

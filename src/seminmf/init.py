@@ -47,8 +47,10 @@ def svd_start(engine: Engine, k: int, weights: FloatArray, rng: np.random.Random
     root = weights[:, None]
     axes, scores = _leading_axes(engine, k, root, rng)
     # An axis points to its longer tail: independent of the order of samples and features.
-    flip = np.where((root * scores**3).sum(axis=0) < 0, -1, 1).astype(engine.dtype)
-    axes, scores = axes * flip, scores * flip
+    tails = np.einsum("ij,ij,ij,i->j", scores, scores, scores, weights)
+    flip = np.where(tails < 0, -1, 1).astype(engine.dtype)
+    axes *= flip
+    scores *= flip
     first = scores[:, :1]
     if first.min() > 0:
         far = first[:, 0] >= _NEAR_ORIGIN * float((root * first).sum() / root.sum())
@@ -61,7 +63,9 @@ def svd_start(engine: Engine, k: int, weights: FloatArray, rng: np.random.Random
     else:
         axes, scores = axes[:, : k - 1], scores[:, : k - 1]
         shift = np.minimum(0, scores.min(axis=1, keepdims=True))
-        codes = np.hstack([scores - shift, -shift])
+        codes = np.empty((len(scores), scores.shape[1] + 1), engine.dtype)
+        np.subtract(scores, shift, out=codes[:, :-1])
+        np.negative(shift[:, 0], out=codes[:, -1])
         basis = np.hstack([axes, -axes.sum(axis=1, keepdims=True)])
     if codes.shape[1] < k:
         # More components than the SVD has directions: the rest start small and random.

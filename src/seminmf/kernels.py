@@ -56,7 +56,48 @@ def _neighbour_sums(row, codes, indptr, indices, edges, sums):
 
 
 @compiled
-def cd_codes(rows, bounds, phi, omega, codes, weights, indptr, indices, edges, alpha, sweeps, fit):
+def _add_products(row, v, first, totals):
+    """``totals`` += Σ_p row[p] · v[p] over p ≥ ``first``, for a tile of samples.
+
+    Four components at a time, so that the totals are loaded and stored a quarter as often.
+    """
+    k = v.shape[0]
+    p = first
+    while p + 3 < k:
+        a, b, c, d = row[p], row[p + 1], row[p + 2], row[p + 3]
+        for r in range(TILE):
+            totals[r] += a * v[p, r] + b * v[p + 1, r] + c * v[p + 2, r] + d * v[p + 3, r]
+        p += 4
+    while p < k:
+        a = row[p]
+        for r in range(TILE):
+            totals[r] += a * v[p, r]
+        p += 1
+
+
+@compiled
+def _store(rows, start, count, v, f, omega, codes, fit, totals, products):
+    """Write a tile of codes back, and ``fit`` = v Ω vᵀ − 2 v·φ for each of its samples."""
+    k = v.shape[0]
+    totals[:] = 0
+    for q in range(k):
+        half = omega[q, q] / 2
+        for r in range(TILE):
+            products[r] = half * v[q, r] - f[q, r]
+        _add_products(omega[q], v, q + 1, products)
+        for r in range(TILE):
+            totals[r] += 2 * v[q, r] * products[r]
+    for r in range(count):
+        i = rows[start + r]
+        fit[i] = totals[r]
+        for q in range(k):
+            codes[i, q] = v[q, r]
+
+
+@compiled
+def cd_codes(
+    rows, bounds, phi, omega, codes, weights, indptr, indices, edges, alpha, sweeps, fit
+):  # fmt: skip
     """Cyclic coordinate descent on the codes of ``rows``, in place.
 
     Each row minimises d·(v Ω vᵀ − 2 v·φ) + α Σ_j W_ij ‖v − v_j‖² over v ≥ 0, starting from its
@@ -68,15 +109,12 @@ def cd_codes(rows, bounds, phi, omega, codes, weights, indptr, indices, edges, a
     k = codes.shape[1]
     dtype = codes.dtype
     v = np.zeros((k, TILE), dtype)
-    g = np.zeros((k, TILE), dtype)
+    f = np.zeros((k, TILE), dtype)
     pull = np.zeros((k, TILE), dtype)
     stiffness = np.zeros(TILE, dtype)
-    step = np.zeros(TILE, dtype)
-    inverse = np.zeros(k, dtype)
+    gradient = np.zeros(TILE, dtype)
+    totals = np.zeros(TILE, dtype)
     sums = np.zeros(k, dtype)
-    for q in range(k):
-        if omega[q, q] > 0:
-            inverse[q] = 1 / omega[q, q]
     start, group = bounds[0], 0
     while start < bounds[-1]:
         while start >= bounds[group + 1]:
@@ -86,50 +124,37 @@ def cd_codes(rows, bounds, phi, omega, codes, weights, indptr, indices, edges, a
             i = rows[start + r]
             for q in range(k):
                 v[q, r] = codes[i, q]
-                g[q, r] = -phi[i, q]
+                f[q, r] = phi[i, q]
             if alpha > 0:
                 scale = alpha / weights[i]
                 degree = _neighbour_sums(i, codes, indptr, indices, edges, sums)
                 stiffness[r] = scale * degree
                 for q in range(k):
                     pull[q, r] = scale * sums[q]
-        for q in range(k):
-            for p in range(k):
-                o = omega[q, p]
-                for r in range(TILE):
-                    g[q, r] += o * v[p, r]
         for _ in range(sweeps):
             for q in range(k):
+                for r in range(TILE):
+                    gradient[r] = -f[q, r]
+                _add_products(omega[q], v, 0, gradient)
+                curvature = omega[q, q]
                 if alpha > 0:
-                    o = omega[q, q]
                     for r in range(TILE):
-                        h = o + stiffness[r]
-                        gradient = g[q, r] + stiffness[r] * v[q, r] - pull[q, r]
-                        new = max(dtype.type(0), v[q, r] - gradient / h) if h > 0 else v[q, r]
-                        step[r] = new - v[q, r]
-                        v[q, r] = new
-                else:
-                    o = inverse[q]
+                        h = curvature + stiffness[r]
+                        slope = gradient[r] + stiffness[r] * v[q, r] - pull[q, r]
+                        if h > 0:
+                            v[q, r] = max(dtype.type(0), v[q, r] - slope / h)
+                elif curvature > 0:
+                    inverse = 1 / curvature
                     for r in range(TILE):
-                        new = max(dtype.type(0), v[q, r] - g[q, r] * o)
-                        step[r] = new - v[q, r]
-                        v[q, r] = new
-                for p in range(k):
-                    o = omega[q, p]
-                    for r in range(TILE):
-                        g[p, r] += o * step[r]
-        for r in range(count):
-            i = rows[start + r]
-            total = dtype.type(0)
-            for q in range(k):
-                codes[i, q] = v[q, r]
-                total += v[q, r] * (g[q, r] - phi[i, q])
-            fit[i] = total
+                        v[q, r] = max(dtype.type(0), v[q, r] - gradient[r] * inverse)
+        _store(rows, start, count, v, f, omega, codes, fit, totals, gradient)
         start += count
 
 
 @compiled
-def mu_codes(rows, phi, omega, source, codes, weights, indptr, indices, edges, alpha, root, fit):
+def mu_codes(
+    rows, phi, omega, source, codes, weights, indptr, indices, edges, alpha, root, fit
+):  # fmt: skip
     """The paper's multiplicative rule (eq. l21snfsol): ``source`` → ``codes``.
 
     v ← v ∘ (numerator / denominator)^½ (or ^1 with ``root=False``, Lee and Seung's rule for
@@ -139,52 +164,40 @@ def mu_codes(rows, phi, omega, source, codes, weights, indptr, indices, edges, a
     """
     k = codes.shape[1]
     dtype = codes.dtype
+    old = np.zeros((k, TILE), dtype)
     v = np.zeros((k, TILE), dtype)
-    up = np.zeros((k, TILE), dtype)
-    down = np.zeros((k, TILE), dtype)
+    f = np.zeros((k, TILE), dtype)
+    pull = np.zeros((k, TILE), dtype)
+    push = np.zeros((k, TILE), dtype)
+    up = np.zeros(TILE, dtype)
+    down = np.zeros(TILE, dtype)
     sums = np.zeros(k, dtype)
+    plus = np.maximum(omega, dtype.type(0))
+    minus = np.maximum(-omega, dtype.type(0))
     smallest = dtype.type(SMALLEST) if dtype.type(SMALLEST) > 0 else dtype.type(SMALLEST_SINGLE)
     for start in range(0, rows.shape[0], TILE):
         count = min(TILE, rows.shape[0] - start)
         for r in range(count):
             i = rows[start + r]
             for q in range(k):
-                v[q, r] = source[i, q]
-                up[q, r] = max(phi[i, q], dtype.type(0))
-                down[q, r] = max(-phi[i, q], dtype.type(0))
+                old[q, r] = source[i, q]
+                f[q, r] = phi[i, q]
             if alpha > 0:
                 scale = alpha / weights[i]
                 degree = _neighbour_sums(i, source, indptr, indices, edges, sums)
                 for q in range(k):
-                    up[q, r] += scale * sums[q]
-                    down[q, r] += scale * degree * v[q, r]
-        for q in range(k):
-            for p in range(k):
-                o = omega[q, p]
-                if o >= 0:
-                    for r in range(TILE):
-                        down[q, r] += o * v[p, r]
-                else:
-                    for r in range(TILE):
-                        up[q, r] -= o * v[p, r]
+                    pull[q, r] = scale * sums[q]
+                    push[q, r] = scale * degree * old[q, r]
         for q in range(k):
             for r in range(TILE):
-                ratio = up[q, r] / down[q, r] if down[q, r] > smallest else dtype.type(1)
-                v[q, r] *= np.sqrt(ratio) if root else ratio
-        for q in range(k):
+                up[r] = max(f[q, r], dtype.type(0)) + pull[q, r]
+                down[r] = max(-f[q, r], dtype.type(0)) + push[q, r]
+            _add_products(minus[q], old, 0, up)
+            _add_products(plus[q], old, 0, down)
             for r in range(TILE):
-                up[q, r] = 0
-            for p in range(k):
-                o = omega[q, p]
-                for r in range(TILE):
-                    up[q, r] += o * v[p, r]
-        for r in range(count):
-            i = rows[start + r]
-            total = dtype.type(0)
-            for q in range(k):
-                codes[i, q] = v[q, r]
-                total += v[q, r] * (up[q, r] - 2 * phi[i, q])
-            fit[i] = total
+                ratio = up[r] / down[r] if down[r] > smallest else dtype.type(1)
+                v[q, r] = old[q, r] * (np.sqrt(ratio) if root else ratio)
+        _store(rows, start, count, v, f, omega, codes, fit, up, down)
 
 
 @compiled

@@ -111,13 +111,15 @@ def nnls_rows(phi, omega, stiffness, codes):
                             blocked[members[a]] = True
                     size = kept
                     continue
-                ratio = 1.0
+                ratio, limiting = 1.0, -1
                 for a in range(size):
                     if solution[a] <= 0:
                         present = v[members[a]]
                         length = present - solution[a]
-                        ratio = min(ratio, present / length if length > 0 else 0.0)
-                if ratio == 1.0 and (size == 0 or np.min(solution[:size]) > 0):
+                        reach = present / length if length > 0 else 0.0
+                        if limiting < 0 or reach < ratio:
+                            ratio, limiting = reach, a
+                if limiting < 0:
                     for a in range(size):
                         v[members[a]] = solution[a]
                     if newest >= 0:
@@ -127,8 +129,9 @@ def nnls_rows(phi, omega, stiffness, codes):
                 kept = 0
                 for a in range(size):
                     q = members[a]
+                    # The one that limits the step leaves in any case, whatever the rounding.
                     leaves = solution[a] <= 0 and v[q] <= ratio * (v[q] - solution[a])
-                    if leaves:
+                    if leaves or a == limiting:
                         v[q] = 0.0
                         if q == newest:
                             blocked[q] = True

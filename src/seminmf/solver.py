@@ -136,7 +136,10 @@ class Descent:
         codes: FloatArray,
         compression: LazyCompression | None = None,
     ) -> None:
-        """Start at (basis, codes); go on with the ``compression`` of X when that is due."""
+        """Start at (basis, codes), which it may overwrite.
+
+        Go on with the ``compression`` of X when that is due.
+        """
         self.engine, self.objective, self.scheme = engine, objective, scheme
         self.graph, self.share = graph, share
         self.scale = 1.0
@@ -146,7 +149,7 @@ class Descent:
         n = len(codes)
         edges = np.zeros(0, engine.dtype) if graph is None else graph.base.copy()
         self.current = _Point(
-            basis, codes.copy(),
+            basis, codes,
             np.linalg.norm(basis, axis=0),
             np.empty(n, engine.dtype), np.empty(n, engine.dtype), edges,
         )  # fmt: skip
@@ -352,12 +355,11 @@ class Descent:
         """One iteration with extrapolation ``eta`` after it; returns J and the next ``eta``."""
         if self._waiting is not None and self._waiting.due():
             self._compress(self._waiting)
-        before = self.value(self.current)
         moments = self._advance(eta)
         if not self.scheme.accelerate:
             self._accept(moments, 0.0)
             return self.value(self.current), 0.0
-        after = self.value(self.trial)
+        before, after = self.value(self.current), self.value(self.trial)
         if not after <= before and self.extrapolated:
             eta /= 2
             self.moments = self._plain_moments()

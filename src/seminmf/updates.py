@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
 from . import kernels
 from ._types import FloatArray, IntArray
@@ -114,6 +113,16 @@ class Multiplicative:
         )  # fmt: skip
 
 
+def _singular_step(moment: FloatArray, system: FloatArray) -> FloatArray:
+    """The shortest solution U of U · system = moment, in the scale of a unit diagonal."""
+    scale = 1 / np.sqrt(system.diagonal())
+    values, vectors = np.linalg.eigh(scale[:, None] * system * scale)
+    keep = values > _RANK_TOLERANCE * values[-1]
+    vectors = scale[:, None] * vectors[:, keep]
+    solution: FloatArray = (moment @ vectors) / values[keep] @ vectors.T
+    return solution
+
+
 class BasisRule(Protocol):
     """A new basis from the two moments."""
 
@@ -137,33 +146,15 @@ class LeastSquaresBasis:
         system = np.array(gram, dtype=np.float64)
         system.flat[:: len(system) + 1] += ridge
         diagonal = system.diagonal()
-        if diagonal.min() <= 0:
-            return self._step_on_used(moment, gram, ridge, basis, diagonal > 0)
-        right = moment.astype(np.float64)
         factor, failure = la.lapack.dpotrf(system, lower=1)
         if failure == 0 and (factor.diagonal() ** 2 / diagonal).min() > _RANK_TOLERANCE:
+            right = moment.astype(np.float64)
             solution = la.lapack.dpotrs(factor, right.T, lower=1, overwrite_b=1)[0].T
-        else:
-            scale = 1 / np.sqrt(diagonal)
-            values, vectors = np.linalg.eigh(scale[:, None] * system * scale)
-            keep = values > _RANK_TOLERANCE * values[-1]
-            vectors = scale[:, None] * vectors[:, keep]
-            solution = (right @ vectors) / values[keep] @ vectors.T
-        return np.ascontiguousarray(solution, dtype=moment.dtype)
-
-    def _step_on_used(
-        self,
-        moment: FloatArray,
-        gram: FloatArray,
-        ridge: FloatArray,
-        basis: FloatArray,
-        used: NDArray[np.bool_],
-    ) -> FloatArray:
+            return np.ascontiguousarray(solution, dtype=moment.dtype)
         updated = basis.copy()
+        used = diagonal > 0
         if used.any():
-            updated[:, used] = self.step(
-                moment[:, used], gram[np.ix_(used, used)], ridge[used], basis[:, used]
-            )
+            updated[:, used] = _singular_step(moment[:, used], system[np.ix_(used, used)])
         return updated
 
 

@@ -44,15 +44,24 @@ def _convergence(dataset: str, size: Size) -> list[Run]:
 
 
 def _half_steps(size: Size) -> list[Run]:
+    """On the data sets, and on many problems so small that weights change much in a step."""
+    tiny: dict[str, Value] = {
+        "dataset": "uniform", "n_samples": 3, "n_features": 2, "k": 1, "alpha": 0.1, "beta": 0.1,
+        "max_iter": 8, "trials": 20 if size.quick else 1000,
+    }  # fmt: skip
+    cases: list[dict[str, Value]] = [
+        {
+            "dataset": dataset, "k": PAPER_K[dataset], "alpha": PAPER_PAIRS[dataset][0],
+            "beta": PAPER_PAIRS[dataset][1], "max_iter": size.iterations(200), **size.limits(),
+        }
+        for dataset in DATASETS
+    ]  # fmt: skip
     return [
         Run(
-            "half-steps", "half-steps",
-            {"dataset": dataset, "model": L21_SNF, "k": PAPER_K[dataset],
-             "alpha": PAPER_PAIRS[dataset][0], "beta": PAPER_PAIRS[dataset][1],
-             "max_iter": size.iterations(200), **size.limits()},
-            number, 0.1 if size.quick else 5.0,
+            "half-steps", "half-steps", {"model": L21_SNF, **case}, number,
+            0.1 if size.quick else 5.0,
         )
-        for dataset in DATASETS
+        for case in [*cases, tiny]
         for number in size.repeats(CURVE_RUNS)
     ]  # fmt: skip
 
@@ -81,18 +90,20 @@ def _random(size: Size) -> list[Run]:
 
 
 def _exact(size: Size) -> list[Run]:
-    cases: tuple[dict[str, Value], ...] = ({"solver": "mu", "init": "random"}, _OURS[0])
+    paper: dict[str, Value] = {"solver": "mu", "init": "random"}
+    cases = [(SNF, paper), (L21_SNF, paper), (L21_SNF, _OURS[0])]
+    cases.append((L21_SNF, {"solver": "cd", "init": "auto"}))
     return [
         Run(
             "exact-matrices", "error-curve",
-            {"dataset": "low rank", "sigma": sigma, "model": L21_SNF, "k": k, **_shape(size),
-             **how, **_no_penalty(L21_SNF), **_steps(size, str(how["solver"]), 1000)},
+            {"dataset": "low rank", "sigma": sigma, "model": model, "k": k, **_shape(size),
+             **how, **_no_penalty(model), **_steps(size, str(how["solver"]), 1000)},
             number, 0.1 if size.quick else 2.5,
         )
         for number in size.repeats(CURVE_RUNS)
         for k in MATRIX_RANKS
         for sigma in NOISE_LEVELS
-        for how in cases
+        for model, how in cases
     ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from ..experiments.models import L21_SNF, LABELS, default_setting
 from .style import MARKERS, Theme, pyplot
 from .summary import Row, curve, group, select, spread
 
-__all__ = ["convergence", "errors", "noise", "outliers", "path", "solvers"]
+__all__ = ["convergence", "errors", "noise", "noisy_errors", "outliers", "path", "solvers"]
 
 NAMES = {
     "ionosphere": "Ionosphere",
@@ -17,6 +17,7 @@ NAMES = {
     "uspst": "USPST",
     "uspst_zip": "USPST (zip.test)",
     "cifar10": "CIFAR-10",
+    "uniform": "tiny random problems",
 }
 
 
@@ -113,37 +114,46 @@ def _few_ticks(axis: Any) -> None:
     axis.yaxis.set_minor_formatter(NullFormatter())
 
 
-def errors(rows: list[Row], theme: Theme, split: str | None = None) -> Any:
+def errors(rows: list[Row], theme: Theme) -> Any:
     """Relative error against the iteration, one panel per k, one line per model and algorithm."""
     by_k = sorted(group(rows, "k").items(), key=lambda item: -float(str(item[0][0])))
     figure, axes = panels(len(by_k))
-    logarithmic = split is not None
     for axis, ((k,), part) in zip(axes, by_k, strict=True):
-        names = ("model", "solver", "init", *((split,) if split else ()))
-        for at, (key, found) in enumerate(group(part, *names).items()):
-            model, solver, init = map(str, key[:3])
-            label = _error_label(model, solver, init)
-            colour = theme.colour(model if solver == "mu" else "cd")
-            style = "-" if solver == "mu" else "--" if init != "exemplar" else ":"
-            if split:
-                label = f"σ = {float(str(key[3])):g}, {solver}"
-                colour = (theme.l21, theme.colour("SNF"), theme.colour("GR SNF"))[at % 3]
-            xs, ys = curve(found, "iteration", "relative_error")
-            if logarithmic:
-                ys = [max(y, 1e-12) for y in ys]
-            axis.plot(xs, ys, style, color=colour, label=label)
+        _error_lines(axis, theme, part)
         axis.set(xscale="log", xlabel="iteration", title=f"k = {k}")
-        if logarithmic:
-            axis.set_yscale("log")
     axes[0].set_ylabel("relative L2,1 error")
     _label_below(figure, axes[0], 3)
     return figure
 
 
-def _error_label(model: str, solver: str, init: str) -> str:
-    if solver == "mu":
-        return f"{LABELS[model]} (mu)"
-    return f"{LABELS[model]} (cd{', exemplars' if init == 'exemplar' else ''})"
+def noisy_errors(rows: list[Row], theme: Theme) -> Any:
+    """The same on a logarithmic scale, one row of panels per k, one panel per noise level."""
+    found = sorted(group(rows, "k", "sigma").items(), key=lambda item: -float(str(item[0][0])))
+    levels = len({key[1] for key, _ in found})
+    figure, axes = panels(levels, len(found) // levels, 2.6)
+    for axis, ((k, sigma), part) in zip(axes, found, strict=True):
+        _error_lines(axis, theme, part)
+        axis.set(xscale="log", yscale="log", title=f"k = {k}, σ = {float(str(sigma)):g}")
+    for place, axis in enumerate(axes):
+        if place % levels == 0:
+            axis.set_ylabel("relative L2,1 error")
+        if place >= len(axes) - levels:
+            axis.set_xlabel("iteration")
+    _label_below(figure, axes[0], 4)
+    return figure
+
+
+def _error_lines(axis: Any, theme: Theme, rows: list[Row]) -> None:
+    for (model, solver, init), found in group(rows, "model", "solver", "init").items():
+        name, start = str(model), str(init)
+        colour = theme.colour(name if solver == "mu" else "cd")
+        style = "-" if solver == "mu" else "--" if start == "random" else ":"
+        xs, ys = curve(found, "iteration", "relative_error")
+        label = f"{LABELS[name]} ({solver}{_STARTS.get(start, '')})"
+        axis.plot(xs, [max(y, 1e-16) for y in ys], style, color=colour, label=label)
+
+
+_STARTS = {"exemplar": ", exemplars", "auto": ", default start"}
 
 
 def path(rows: list[Row], theme: Theme) -> Any:

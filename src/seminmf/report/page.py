@@ -221,8 +221,8 @@ _SECTIONS: tuple[Callable[[Rows], list[Section]], ...] = (
     _drawn(
         "exact-matrices",
         "Matrices with an exact solution",
-        "V Uᵀ plus noise of deviation σ: relative error per iteration of L2,1 SNF",
-        partial(figures.errors, split="sigma"),
+        "V Uᵀ plus noise of deviation σ: relative error per iteration",
+        figures.noisy_errors,
         table=lambda rows: tables.matrices_table(rows, ("sigma",)),
     ),
     _drawn(
