@@ -23,6 +23,8 @@ _Result = TypeVar("_Result")
 # operations per pass (a few milliseconds) that costs more than a second thread brings, and the
 # products are left to the threads of BLAS itself, which wait awake.
 WORTH_SHARING = 1e8
+# Below this many even those bring little on an idle machine, and cost a lot on a busy one.
+_WORTH_THREADS = 2e7
 
 
 @lru_cache(maxsize=1)
@@ -42,14 +44,20 @@ class Team:
         self.size = 1
         if most > 1 and operations >= WORTH_SHARING:
             self.size = min(most, available_threads())
+        self._operations = operations
         self._limit: Any = None
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Team:
+        self.adapt(self._operations)
         if self.size > 1:
-            self._limit = _blas().limit(limits=1)
             self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="seminmf")
         return self
+
+    def adapt(self, operations: float) -> None:
+        """Hold BLAS to one thread if the team works itself, or if there is little to do."""
+        if self._limit is None and (self.size > 1 or operations < _WORTH_THREADS):
+            self._limit = _blas().limit(limits=1)
 
     def __exit__(
         self,
@@ -59,8 +67,10 @@ class Team:
     ) -> None:
         if self._pool is not None:
             self._pool.shutdown()
-            self._limit.restore_original_limits()
             self._pool = None
+        if self._limit is not None:
+            self._limit.restore_original_limits()
+            self._limit = None
 
     def map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
         work = list(items)

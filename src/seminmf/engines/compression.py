@@ -82,4 +82,5 @@ class LazyCompression:
         """The engine of L; it works with the team of the engine of X."""
         engine = Engine(self.compression.L, self._n_components, squares=self._full.squares)
         engine.team = self._full.team
+        engine.team.adapt(engine.operations)
         return engine

@@ -67,6 +67,7 @@ class Engine:
         self._blocks = cut(X, starts)
         shards = np.array_split(np.arange(len(self._blocks)), min(len(self._blocks), _MOST_SHARDS))
         self._shards: list[IntArray] = list(shards)
+        self.operations = operations
         self.team = Team(operations, len(self._shards))
         if squares is None:
             squares = row_squares(X)

@@ -22,7 +22,7 @@ SIGMAS = {
 }
 # Most repetitions, where a whole grid has to be done.
 NOISE_RUNS = 10
-GRID_RUNS = {"ionosphere": 10, "waveform": 5, "uspst": 5}
+GRID_RUNS = {"ionosphere": 5, "waveform": 3, "uspst": 3}
 TUNING_RUNS = {"ionosphere": 10, "waveform": 3, "uspst": 3}
 # Seconds of 500 multiplicative iterations at PAPER_K, and of a fit with defaults.
 _SECONDS = {"ionosphere": 0.2, "waveform": 1.0, "uspst": 1.6, "uspst_zip": 1.6}
