@@ -142,6 +142,9 @@ def _outliers(theme: Theme, findings: Findings) -> Any:
     colours = ["#E69F00", theme.l21]
     axis.hist(groups, bins=bins, stacked=True, color=colours, label=["intact", "corrupted"])
     axis.set(xscale="log", xlabel="residual", ylabel="samples")
+    ticks = [t for t in (0.5, 1, 2, 5, 10, 20, 50, 100) if bins[0] <= t <= bins[-1]]
+    axis.set_xticks(ticks, [f"{t:g}" for t in ticks])
+    axis.set_xticks([], minor=True)
     axis.legend(frameon=False)
     return figure
 
