@@ -25,7 +25,8 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "kernels projection_kernels",
         "engines",
         "graph updates",
-        "projection solver",
+        "projection descent",
+        "solver",
         "init stationarity",
         "factorize",
         "training",
@@ -105,7 +106,9 @@ def test_imports_flow_one_way(path: Path) -> None:
 
 
 def test_the_reader_of_imports_reads() -> None:
-    assert {"solver", "engines", "graph", "objective"} <= imports(PACKAGE / "factorize.py")
+    assert {"solver", "descent", "engines", "graph", "objective"} <= imports(
+        PACKAGE / "factorize.py"
+    )
     assert "_types" in imports(PACKAGE / "engines" / "memory.py")
     assert "training" in imports(PACKAGE / "estimators.py")
     assert "solver" not in imports(PACKAGE / "estimators.py")  # for types only

@@ -82,7 +82,7 @@ def report(findings: Findings) -> Document:
             Drawing("parts", "The basis: each of the signals is a sum of these, with weights that "
                     "are never negative.", lambda theme: _parts(theme, model.components_)),
             Drawing("outliers", "Residual of each sample, the outlier score; corrupted samples "
-                    "in the darker colour.", lambda theme: _outliers(theme, findings)),
+                    "in blue.", lambda theme: _outliers(theme, findings)),
             Drawing("convergence", "The objective after each iteration.",
                     lambda theme: _convergence(theme, model.objective_history_)),
         ],

@@ -14,11 +14,12 @@ import scipy.sparse as sp
 
 from . import init as starts
 from ._types import FloatArray
+from .descent import Descent, Scheme
 from .engines import Engine, LazyCompression
 from .graph import NeighbourGraph
 from .objective import PAPER_FLOORS, Floors, Measure, Objective
 from .projection import nonnegative_codes
-from .solver import Callback, Descent, Scheme, Solution, Stopping, run
+from .solver import Callback, Solution, Stopping, run
 from .stationarity import kkt_residual
 from .updates import (
     CodesRule,

@@ -1,41 +1,19 @@
-"""The only outer loop.
+"""The only outer loop: stopping, history, callback.
 
-An iteration is: basis step, codes step, then residuals, weights, penalties and the moments for the
-next basis step. Everything that needs X happens in one pass over it (`Engine.sweep`); with a graph
-the codes step stands between two half passes, because it goes through the samples colour by colour.
-
-Two schemes run in it. ``mu`` is the paper's: every iterate equals the printed formulas. ``cd``
-extrapolates the codes before each iteration, Y = max(0, V + η(V − V_previous)), and rescales the
-two factors against each other. The weights are those of the accepted point V, which makes one set
-of residuals and distances enough for J and for the next step. A step from Y need not lower J; if it
-does not, it is taken back, η is halved, and a plain step from V is made, which cannot raise J.
+What an iteration does is the business of `seminmf.descent`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import reduce
-from itertools import pairwise
 
 import numpy as np
 
-from . import kernels
-from ._types import FloatArray, IntArray
-from .engines import Block, Compression, Engine, LazyCompression
-from .graph import NeighbourGraph
-from .objective import Floors, Objective
-from .updates import BasisRule, CodesRule, Coupling, no_coupling
-
-# ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses half the digits when it is this small against ‖x‖²:
-# such residuals are computed directly. Keyed by the bytes of a number.
-_CANCELLATION = {8: 1e-4, 4: 1e-2}
-# Extrapolation: first step, growth after a success, ceiling.
-_ETA_START, _ETA_GROWTH, _ETA_MOST = 0.5, 1.05, 0.95
-# Rows per task when the codes of a graph model are updated on several threads; with fewer rows in
-# a colour than two tasks the colours are left to one thread, which needs no waiting in between.
-_ROWS_PER_TASK = 2048
+from ._types import FloatArray
+from .descent import ETA_START, Descent
+from .objective import Objective
 
 
 class Status(Enum):
@@ -45,15 +23,6 @@ class Status(Enum):
     MAX_ITER = "max_iter"
     STOPPED = "stopped by callback"
     NONFINITE = "nonfinite"
-
-
-@dataclass(frozen=True)
-class Scheme:
-    """The parts that make up an algorithm."""
-
-    codes: CodesRule
-    basis: BasisRule
-    accelerate: bool
 
 
 @dataclass(frozen=True)
@@ -100,279 +69,6 @@ class Solution:
         return self.objective if np.isfinite(self.objective) else np.inf
 
 
-@dataclass
-class _Point:
-    """A pair (U, V) with what follows from it."""
-
-    basis: FloatArray
-    codes: FloatArray
-    lengths: FloatArray
-    residuals: FloatArray
-    weights: FloatArray
-    edges: FloatArray
-    loss: float = np.nan
-    graph_penalty: float = 0.0
-
-
-@dataclass
-class _Moments:
-    """Xᵀ(d∘Y) and Yᵀ(d∘Y) at the point from which the next iteration starts."""
-
-    moment: FloatArray
-    gram: FloatArray
-
-
-class Descent:
-    """The state of one run and the steps that change it."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        objective: Objective,
-        scheme: Scheme,
-        graph: NeighbourGraph | None,
-        share: FloatArray | None,
-        basis: FloatArray,
-        codes: FloatArray,
-        compression: LazyCompression | None = None,
-    ) -> None:
-        """Start at (basis, codes), which it may overwrite.
-
-        Go on with the ``compression`` of X when that is due.
-        """
-        self.engine, self.objective, self.scheme = engine, objective, scheme
-        self.graph, self.share = graph, share
-        self.scale = 1.0
-        self.extrapolated = False
-        self._waiting = compression
-        self._compression: Compression | None = None
-        n = len(codes)
-        edges = np.zeros(0, engine.dtype) if graph is None else graph.base.copy()
-        self.current = _Point(
-            basis, codes,
-            np.linalg.norm(basis, axis=0),
-            np.empty(n, engine.dtype), np.empty(n, engine.dtype), edges,
-        )  # fmt: skip
-        self.trial = _Point(
-            basis, np.empty_like(codes), self.current.lengths,
-            np.empty(n, engine.dtype), np.empty(n, engine.dtype), edges.copy(),
-        )  # fmt: skip
-        self._spare = np.empty_like(codes)
-        self._fit = np.empty(n, engine.dtype)
-        self._within = np.arange(n)
-        self._cancellation = _CANCELLATION[engine.dtype.itemsize]
-        self._tasks = self._plan()
-        self._measure(self.current)
-        self._measure_graph(self.current)
-        if scheme.accelerate:
-            self._rescale()
-        self.moments = self._plain_moments()
-
-    # What the solution is
-
-    def value(self, point: _Point) -> float:
-        return self.objective.total(point.loss, point.graph_penalty, point.lengths)
-
-    def factors(self) -> tuple[FloatArray, FloatArray]:
-        """Copies of (U, V) in the features of X and the units of the original α and β."""
-        scale = self.engine.dtype.type(self.scale)
-        basis = self.current.basis / scale
-        if self._compression is not None:
-            basis = self._compression.lift(basis)
-        return basis, self.current.codes * scale
-
-    def problem(self) -> Objective:
-        """What is minimised, in the units of the original α and β."""
-        original, floors = self.objective.rescaled(1 / self.scale), self.objective.floors
-        edge, basis = floors.edge * self.scale, floors.basis / self.scale
-        return replace(original, floors=Floors(floors.residual, edge, basis))
-
-    # Measuring a point
-
-    def _residuals(self, rows: slice, block: Block, point: _Point) -> None:
-        """Residuals from ``fit``; directly from X where the short formula cancels."""
-        squares, residuals = self.engine.squares[rows], point.residuals[rows]
-        lost = kernels.residual_lengths(
-            squares, self._fit[rows], squares.dtype.type(self._cancellation), residuals
-        )
-        if lost:
-            where = np.flatnonzero(residuals**2 < self._cancellation * squares)
-            residuals[where] = block.exact_residuals(where, point.codes[rows][where], point.basis)
-
-    def _measure(self, point: _Point) -> None:
-        """Residuals, weights and loss of (U, V), by one product with X."""
-        omega = point.basis.T @ point.basis
-
-        def visit(rows: slice, block: Block, phi: FloatArray | None) -> tuple[None, None]:
-            assert phi is not None
-            codes = point.codes[rows]
-            self._fit[rows] = np.einsum("ij,ij->i", codes @ omega - 2 * phi, codes)
-            self._residuals(rows, block, point)
-            return None, None
-
-        self.engine.sweep(point.basis, visit)
-        point.weights[:] = self.objective.sample_weights(point.residuals, self.share)
-        point.loss = self.objective.loss.value(point.residuals, self.share)
-
-    def _measure_graph(self, point: _Point) -> None:
-        if self.graph is not None:
-            point.graph_penalty = self.graph.penalty(
-                point.codes, self.objective.graph.power == 2, self.objective.floors.edge,
-                point.edges, self.engine,
-            )  # fmt: skip
-
-    def _plain_moments(self) -> _Moments:
-        """The moments at V itself; copies V into the trial point."""
-        point = self.current
-        self.trial.codes[:] = point.codes
-        self.extrapolated = False
-
-        def visit(
-            rows: slice, block: Block, phi: FloatArray | None
-        ) -> tuple[FloatArray, FloatArray]:
-            codes = point.codes[rows]
-            weighted = point.weights[rows, None] * codes
-            return weighted, codes.T @ weighted
-
-        moment, grams = self.engine.sweep(None, visit)
-        assert moment is not None
-        return _Moments(moment, reduce(np.add, grams))
-
-    # One iteration
-
-    def _advance(self, eta: float) -> _Moments:
-        """Basis and codes step into the trial point; the moments for the step after it."""
-        objective, new = self.objective, self.trial
-        ridge = objective.beta * objective.basis_weights(self.current.lengths)
-        new.basis = self.scheme.basis.step(
-            self.moments.moment, self.moments.gram, ridge, self.current.basis
-        )
-        omega = new.basis.T @ new.basis
-        new.lengths = np.sqrt(omega.diagonal())
-        if self.graph is None:
-            coupling = no_coupling(self.engine.dtype)
-
-            def update(rows: slice, phi: FloatArray) -> None:
-                count = rows.stop - rows.start
-                self.scheme.codes.apply(
-                    self._within[:count], np.array([0, count]), phi, omega,
-                    self.current.codes[rows], new.codes[rows], self.current.weights[rows],
-                    coupling, self._fit[rows],
-                )  # fmt: skip
-
-            moments = self._finish(eta, new.basis, update)
-        else:
-            self._update_by_colour(self.graph, omega)
-            moments = self._finish(eta, None, None)
-        self._measure_graph(new)
-        return moments
-
-    def _update_by_colour(self, graph: NeighbourGraph, omega: FloatArray) -> None:
-        new = self.trial
-        phi = self.engine.times(new.basis)
-        coupling = Coupling(graph.indptr, graph.indices, self.current.edges, self.objective.alpha)
-
-        def update(bounds: IntArray) -> None:
-            self.scheme.codes.apply(
-                graph.order[bounds[0]:bounds[-1]], bounds - bounds[0], phi, omega,
-                self.current.codes, new.codes, self.current.weights, coupling, self._fit,
-            )  # fmt: skip
-
-        for tasks in self._tasks:
-            self.engine.team.map(update, tasks)
-
-    def _plan(self) -> list[list[IntArray]]:
-        """Which rows are updated at the same time: lists of tasks, to be done one after another."""
-        if self.graph is None:
-            return []
-        starts, size = self.graph.colour_starts, self.engine.team.size
-        if not self.scheme.codes.sequential:
-            starts = starts[[0, -1]]
-        elif size == 1 or len(self.graph.order) < 2 * _ROWS_PER_TASK * (len(starts) - 1):
-            return [[starts]]
-        share = max(64, min(_ROWS_PER_TASK, -(-int(starts[-1]) // size)))
-        plan = []
-        for first, stop in pairwise(starts):
-            cuts = np.append(np.arange(first, stop, share), stop)
-            plan.append([cuts[i : i + 2] for i in range(len(cuts) - 1)])
-        return plan
-
-    def _finish(
-        self,
-        eta: float,
-        basis: FloatArray | None,
-        update: Callable[[slice, FloatArray], None] | None,
-    ) -> _Moments:
-        """The (second half of the) pass over X: residuals, weights, next point and its moments."""
-        new, step = self.trial, self.engine.dtype.type(eta)
-
-        def visit(
-            rows: slice, block: Block, phi: FloatArray | None
-        ) -> tuple[FloatArray, tuple[float, FloatArray]]:
-            if update is not None and phi is not None:
-                update(rows, phi)
-            self._residuals(rows, block, new)
-            share = None if self.share is None else self.share[rows]
-            residuals = new.residuals[rows]
-            new.weights[rows] = self.objective.sample_weights(residuals, share)
-            point = self._spare[rows]
-            weighted = np.empty_like(point)
-            kernels.extrapolate(
-                new.codes[rows], self.current.codes[rows], step, new.weights[rows], point, weighted
-            )
-            gram = point.T @ weighted
-            return weighted, (self.objective.loss.value(residuals, share), gram)
-
-        moment, results = self.engine.sweep(basis, visit)
-        assert moment is not None
-        new.loss = sum(loss for loss, _ in results)
-        return _Moments(moment, reduce(np.add, [gram for _, gram in results]))
-
-    def _accept(self, moments: _Moments, eta: float) -> None:
-        free = self.current.codes
-        self.current, self.trial = self.trial, self.current
-        self.trial.codes, self._spare = self._spare, free
-        self.moments = moments
-        self.extrapolated = eta > 0
-        if self.scheme.accelerate:
-            self._rescale()
-
-    def _rescale(self) -> None:
-        """Make the best of the scale of V against U, by changing α and β instead of both."""
-        change = self.objective.best_scale(self.current.graph_penalty, self.current.lengths)
-        self.objective = self.objective.rescaled(change)
-        self.scale *= change
-
-    def _compress(self, lazy: LazyCompression) -> None:
-        """Go on in the compressed features. From the first basis step on U lies in them."""
-        self._waiting = None
-        self._compression = lazy.compression
-        self.engine = lazy.engine
-        self.current.basis = lazy.compression.lower(self.current.basis)
-        self.moments.moment = lazy.compression.lower(self.moments.moment)
-
-    def iterate(self, eta: float) -> tuple[float, float]:
-        """One iteration with extrapolation ``eta`` after it; returns J and the next ``eta``."""
-        if self._waiting is not None and self._waiting.due():
-            self._compress(self._waiting)
-        moments = self._advance(eta)
-        if not self.scheme.accelerate:
-            self._accept(moments, 0.0)
-            return self.value(self.current), 0.0
-        before, after = self.value(self.current), self.value(self.trial)
-        if not after <= before and self.extrapolated:
-            eta /= 2
-            self.moments = self._plain_moments()
-            moments = self._advance(eta)
-            after = self.value(self.trial)
-        if after <= before:
-            self._accept(moments, eta)
-            return self.value(self.current), min(eta * _ETA_GROWTH, _ETA_MOST)
-        # A plain step fails by round-off alone: stay, and start again from here.
-        self.moments = self._plain_moments()
-        return before, eta
-
-
 def run(
     descent: Descent,
     stopping: Stopping,
@@ -382,7 +78,7 @@ def run(
     """Iterate until one of the reasons in `Status`."""
     history: list[float] = []
     previous = descent.value(descent.current)
-    eta = _ETA_START if descent.scheme.accelerate else 0.0
+    eta = ETA_START if descent.scheme.accelerate else 0.0
     status = Status.MAX_ITER
     for iteration in range(1, stopping.max_iter + 1):
         value, eta = descent.iterate(eta)

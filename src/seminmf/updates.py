@@ -4,7 +4,7 @@ A codes rule takes (φ, Ω, d, W) to new codes, a basis rule takes the two momen
 
     moment = Xᵀ(d∘V)  (m × k),   gram = Vᵀ(d∘V)  (k × k)
 
-to a new basis. What is told apart here is *how* a step is taken; *when*, is `seminmf.solver`.
+to a new basis. What is told apart here is *how* a step is taken; *when*, is `seminmf.descent`.
 """
 
 from __future__ import annotations
