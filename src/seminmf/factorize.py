@@ -80,26 +80,39 @@ def _make_start(
     if plan.init == "random" or (plan.init == "auto" and number > 0):
         # The SVD gives the same start each time, so that further ones are random.
         return starts.random_start(n, m, k, rng, engine.dtype, 0.0 if plan.nonnegative else -1.0)
-    if plan.init in ("auto", "svd"):
-        weights = plan.loss.weights(np.sqrt(engine.squares), _SHORTEST * plan.length)
-        weights = weights if share is None else weights * share
-        svd = starts.nonnegative_svd_start if plan.nonnegative else starts.svd_start
-        basis, codes = svd(engine, k, weights, rng)
-    elif plan.init == "kmeans":
-        basis, codes = starts.kmeans_start(engine, k, share, rng)
+    if plan.nonnegative or not starts.few_samples(engine):
+        basis, codes = _data_start(plan, engine, share, rng)
     else:
-        basis, codes = starts.exemplar_start(engine, k, rng)
-    robust_alone = plan.loss.power == 1 and plan.alpha == 0 and plan.solver == "cd"
-    if plan.init == "auto" and robust_alone and n <= _FEW_SAMPLES * k:
-        # So few samples may be best explained by k of them, exactly: take the better start.
-        rival = starts.exemplar_start(engine, k, None)
-        if _loss(plan, engine, share, *rival) < _loss(plan, engine, share, basis, codes):
-            basis, codes = rival
+        small, lift = starts.reduced(engine)
+        basis, codes = _data_start(plan, small, share, rng)
+        basis = lift(basis)
     if plan.nonnegative:
         basis = starts.above_zero(np.maximum(basis, 0))
     if plan.nonnegative or plan.solver == "mu":
         codes = starts.above_zero(codes)
     return basis, codes
+
+
+def _data_start(
+    plan: Plan, engine: Engine, share: FloatArray | None, rng: np.random.RandomState
+) -> tuple[FloatArray, FloatArray]:
+    """A start that looks at the data."""
+    k = plan.n_components
+    if plan.init == "kmeans":
+        return starts.kmeans_start(engine, k, share, rng)
+    if plan.init == "exemplar":
+        return starts.exemplar_start(engine, k, rng)
+    weights = plan.loss.weights(np.sqrt(engine.squares), _SHORTEST * plan.length)
+    weights = weights if share is None else weights * share
+    svd = starts.nonnegative_svd_start if plan.nonnegative else starts.svd_start
+    start = svd(engine, k, weights, rng)
+    robust_alone = plan.loss.power == 1 and plan.alpha == 0 and plan.solver == "cd"
+    if plan.init == "auto" and robust_alone and engine.n_samples <= _FEW_SAMPLES * k:
+        # So few samples may be best explained by k of them, exactly: take the better start.
+        rival = starts.exemplar_start(engine, k, None)
+        if _loss(plan, engine, share, *rival) < _loss(plan, engine, share, *start):
+            return rival
+    return start
 
 
 def _loss(

@@ -5,6 +5,7 @@ No start is best for all data; `docs/starts.md` has the measurements behind ``"a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -108,15 +109,13 @@ def _leading_axes(
     """Orthonormal leading directions A of the weighted rows, and the scores X A."""
     n, m = engine.n_samples, engine.n_features
     rank = min(rank, n, m)
-    if min(n, m) <= _EXACT_SIZE:
-        if m <= n:
-            axes = _eigenvectors(engine.weighted_moment(weights), rank)[0]
-        else:
-            root = np.sqrt(weights)
-            vectors, values = _eigenvectors(root * engine.gram * root.T, rank)
-            lengths = np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))
-            axes = engine.adjoint_times((root * vectors / lengths).astype(engine.dtype))
-        return axes, engine.times(np.ascontiguousarray(axes, engine.dtype))
+    if m <= _EXACT_SIZE:
+        axes = np.ascontiguousarray(_eigenvectors(engine.weighted_moment(weights), rank))
+        return axes, engine.times(axes.astype(engine.dtype, copy=False))
+    if n <= _EXACT_SIZE:
+        small, lift = reduced(engine)
+        axes, scores = _leading_axes(small, rank, weights, rng)
+        return lift(axes), scores
     width = min(rank + _OVERSAMPLING, n, m)
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(_POWER_PASSES):
@@ -124,15 +123,39 @@ def _leading_axes(
         directions = engine.adjoint_times(weights * engine.times(directions))
     directions = np.linalg.qr(directions)[0]
     scores = engine.times(directions)
-    turn = _eigenvectors(scores.T @ (weights * scores), rank)[0]
+    turn = _eigenvectors(scores.T @ (weights * scores), rank)
     return directions @ turn, scores @ turn
 
 
-def _eigenvectors(symmetric: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
-    """Eigenvectors of the largest eigenvalues, largest first, and the eigenvalues."""
+def _eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
+    """Eigenvectors of the largest eigenvalues, largest first."""
     last = len(symmetric) - 1
-    values, vectors = la.eigh(symmetric, subset_by_index=[last + 1 - count, last], driver="evr")
-    return vectors[:, ::-1], values[::-1]
+    vectors = la.eigh(symmetric, subset_by_index=[last + 1 - count, last], driver="evr")[1]
+    return np.asarray(vectors[:, ::-1])
+
+
+def few_samples(engine: Engine) -> bool:
+    """Whether a start is found faster in the span of the samples than in all features."""
+    return engine.n_samples <= _EXACT_SIZE and engine.n_samples < engine.n_features
+
+
+def reduced(engine: Engine) -> tuple[Engine, Callable[[FloatArray], FloatArray]]:
+    """The samples as points in their own span, and the way back for a basis.
+
+    X = L Qᵀ with L = E√Λ from the eigenvectors of X Xᵀ: a rotation of the features, good to half
+    the digits, which is enough for a start.
+    """
+    values, vectors = np.linalg.eigh(engine.gram.astype(np.float64))
+    kept = values > len(values) * np.finfo(engine.dtype).eps * max(values[-1], 0)
+    lengths = np.sqrt(values[kept])
+    back = (vectors[:, kept] / lengths).astype(engine.dtype)
+    points = np.ascontiguousarray(vectors[:, kept] * lengths, engine.dtype)
+    small = Engine(points, engine.n_samples, squares=engine.squares)
+
+    def lift(basis: FloatArray) -> FloatArray:
+        return engine.adjoint_times(back @ basis)
+
+    return small, lift
 
 
 def kmeans_start(
@@ -169,7 +192,6 @@ def _spread_samples(engine: Engine, k: int, rng: np.random.RandomState | None) -
     the farthest but for the farthest tenth, which may be outliers.
     """
     n, squares = engine.n_samples, engine.squares.astype(np.float64)
-    few = n <= _EXACT_SIZE
     if rng is None:
         chosen = [int(np.argsort(squares, kind="stable")[n // 2])]
     else:
@@ -177,11 +199,7 @@ def _spread_samples(engine: Engine, k: int, rng: np.random.RandomState | None) -
     nearest = np.full(n, np.inf)
     while len(chosen) < k:
         last = chosen[-1]
-        products = (
-            engine.gram[last]
-            if few
-            else engine.times(np.ascontiguousarray(_dense(engine.X[[last]]).T)).ravel()
-        )
+        products = engine.times(np.ascontiguousarray(_dense(engine.X[[last]]).T)).ravel()
         distances = np.sqrt(np.maximum(squares + squares[last] - 2 * products, 0))
         nearest = np.minimum(nearest, distances)
         nearest[chosen] = 0
