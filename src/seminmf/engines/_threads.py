@@ -19,12 +19,11 @@ from threadpoolctl import ThreadpoolController
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-# Waking a Python thread takes a tenth of a millisecond and more. Below this many floating-point
-# operations per pass (a few milliseconds) that costs more than a second thread brings, and the
-# products are left to the threads of BLAS itself, which wait awake.
+# Waking a Python thread takes a tenth of a millisecond and more: below this many floating-point
+# operations per pass (a few milliseconds) that costs more than a second thread brings. The threads
+# of BLAS itself wait awake; they would bring a little on an idle machine, but on a busy one each
+# product then waits for a core, which costs a factor of ten.
 WORTH_SHARING = 1e8
-# Below this many even those bring little on an idle machine, and cost a lot on a busy one.
-_WORTH_THREADS = 2e7
 
 
 @lru_cache(maxsize=1)
@@ -56,7 +55,7 @@ class Team:
 
     def adapt(self, operations: float) -> None:
         """Hold BLAS to one thread if the team works itself, or if there is little to do."""
-        if self._limit is None and (self.size > 1 or operations < _WORTH_THREADS):
+        if self._limit is None and (self.size > 1 or operations < WORTH_SHARING):
             self._limit = _blas().limit(limits=1)
 
     def __exit__(

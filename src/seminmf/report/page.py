@@ -21,7 +21,7 @@ Rows = dict[str, list[Row]]
 
 _OTHER_K = (
     "GR SNF is outside where k is not the one at which its α and β were chosen. With the default "
-    "strength, next table, it is not: the pair is at fault."
+    "strength (the table of defaults below) it is not: the pair is at fault."
 )
 # What was found out about cells that do not agree with the paper, by solver, data set and model;
 # more in docs/reproduction.md.
