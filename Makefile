@@ -17,6 +17,10 @@ lint: $(VENV)/lint.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(VENV)/docs.stamp
+	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
+	@echo "Documentation: docs/_build/index.html"
+
 bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks
 

@@ -61,7 +61,7 @@ residuals_ : ndarray of shape (n_samples,)
     ‖x_i − U v_i‖ for each sample: how badly the model fits it, the outlier score.
 objective_ : float
     The objective at the end.
-objective_history_ : ndarray of shape (n_iter_,)
+objective_history_ : ndarray of shape (n_iterations,)
     The objective after each iteration.
 kkt_residual_ : float
     Relative violation of the first-order optimality conditions at the end.
@@ -73,7 +73,7 @@ alpha_, beta_ : float
     The weights of the penalties that were used.
 n_features_in_ : int
     Number of features seen in fit.
-feature_names_in_ : ndarray of shape (n_features_in_,)
+feature_names_in_ : ndarray of shape (n_features,)
     Their names, if X had any.
 
 References
