@@ -22,7 +22,7 @@ _Result = TypeVar("_Result")
 # Waking a Python thread takes a tenth of a millisecond and more: below this many floating-point
 # operations per pass (a few milliseconds) that costs more than a second thread brings. The threads
 # of BLAS itself wait awake; they would bring a little on an idle machine, but on a busy one each
-# product then waits for a core, which costs a factor of ten.
+# product then waits for a core.
 WORTH_SHARING = 1e8
 
 
