@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seminmf import demo
-from seminmf.report.html import to_html
+from seminmf.reporting.html import to_html
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "__init__",
         "selection io",
         "experiments",
-        "report",
+        "reporting",
         "demo",
         "cli",
         "__main__",

@@ -13,14 +13,14 @@ import pytest
 from seminmf.experiments import Run, Size, names, plan, read_rows
 from seminmf.experiments.models import GR_PAIRS
 from seminmf.experiments.paper import DATASETS, paper_table
-from seminmf.report import results_document, write_results
-from seminmf.report.document import Cell, Document, Drawing, Section, Table
-from seminmf.report.html import to_html
-from seminmf.report.markdown import to_markdown
-from seminmf.report.page import REASONS
-from seminmf.report.style import DARK, LIGHT
-from seminmf.report.summary import Comparison, Spread, best_pair, curve, group, select, spread
-from seminmf.report.tables import outside, performance_table
+from seminmf.reporting import results_document, write_results
+from seminmf.reporting.document import Cell, Document, Drawing, Section, Table
+from seminmf.reporting.html import to_html
+from seminmf.reporting.markdown import to_markdown
+from seminmf.reporting.page import REASONS
+from seminmf.reporting.style import DARK, LIGHT
+from seminmf.reporting.summary import Comparison, Spread, best_pair, curve, group, select, spread
+from seminmf.reporting.tables import outside, performance_table
 
 COMMITTED = Path(__file__).parents[1] / "results"
 

@@ -165,7 +165,7 @@ def _write_page(folder: Path, console: Console) -> None:
     from .experiments import read_rows
 
     try:
-        from .report import write_results
+        from .reporting import write_results
 
         (path,) = write_results(read_rows(folder), html=folder / "results.html")
     except ImportError as error:
@@ -191,7 +191,7 @@ def results(
     if html is None and markdown is None:
         raise _fail("Say what to write: --html FILE, --markdown FILE, or both.")
     try:
-        from .report import write_results
+        from .reporting import write_results
 
         written = write_results(found, html, markdown)
     except ImportError as error:

@@ -19,9 +19,9 @@ from . import FactorKMeans, L21SemiNMF, SemiNMF
 from ._types import FloatArray, IntArray
 from .datasets import add_outliers, make_waveform
 from .metrics import majority_accuracy
-from .report.document import Document, Drawing, Section
-from .report.html import to_html
-from .report.style import Theme
+from .reporting.document import Document, Drawing, Section
+from .reporting.html import to_html
+from .reporting.style import Theme
 
 N_SAMPLES, N_COMPONENTS, CORRUPTED = 2000, 10, 0.1
 
