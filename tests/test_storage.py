@@ -15,7 +15,7 @@ import reference
 import seminmf.factorize
 from helpers import CLASSES, KINDS, cone, data, difference, make, start, value
 from seminmf.engines import Engine
-from seminmf.engines.compression import LazyCompression
+from seminmf.engines import compression as compressions
 
 kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
 TIGHT = 1e-8
@@ -128,14 +128,15 @@ def test_compression(
     X = data(25, 140, nonnegative=model == "NMF")
     begin = start(25, 140, 3, nonnegative=model == "NMF")
     found = []
-    for due in (False, True):
-        monkeypatch.setattr(LazyCompression, "due", lambda self, due=due: due)
+    for patience in ((np.inf, np.inf), (0, np.inf), (np.inf, 0)):
+        monkeypatch.setattr(compressions, "_patience", lambda n, m, k, answer=patience: answer)
         found.append(run(model, X, penalised=penalised, solver=solver, init=begin, n_init=2))
-    without, with_ = found
-    assert with_.objective_ == pytest.approx(without.objective_, rel=TIGHT)
-    np.testing.assert_allclose(with_.objective_history_, without.objective_history_, rtol=TIGHT)
-    assert difference(with_.components_, without.components_) < 1e-5
-    assert difference(with_.codes_, without.codes_) < 1e-5
+    without = found[0]
+    for with_ in found[1:]:
+        assert with_.objective_ == pytest.approx(without.objective_, rel=TIGHT)
+        np.testing.assert_allclose(with_.objective_history_, without.objective_history_, rtol=TIGHT)
+        assert difference(with_.components_, without.components_) < 1e-5
+        assert difference(with_.codes_, without.codes_) < 1e-5
 
 
 # Large enough for several blocks and threads.

@@ -22,7 +22,7 @@ import numpy as np
 
 from . import kernels
 from ._types import FloatArray, IntArray
-from .engines import Block, Compression, Engine, LazyCompression
+from .engines import Block, Engine, LazyCompression, Space
 from .graph import NeighbourGraph
 from .objective import Floors, Objective
 from .updates import BasisRule, CodesRule, Coupling, no_coupling
@@ -73,7 +73,7 @@ class Descent:
 
     def __init__(
         self,
-        engine: Engine,
+        space: Space,
         objective: Objective,
         scheme: Scheme,
         graph: NeighbourGraph | None,
@@ -86,12 +86,12 @@ class Descent:
 
         Go on with the ``compression`` of X when that is due.
         """
-        self.engine, self.objective, self.scheme = engine, objective, scheme
+        self.space, self.objective, self.scheme = space, objective, scheme
+        engine = space.engine
         self.graph, self.share = graph, share
         self.scale = 1.0
         self.extrapolated = False
-        self._waiting = compression
-        self._compression: Compression | None = None
+        self._waiting = compression if space.compression is None else None
         n = len(codes)
         edges = np.zeros(0, engine.dtype) if graph is None else graph.base.copy()
         self.current = _Point(
@@ -119,13 +119,19 @@ class Descent:
     def value(self, point: _Point) -> float:
         return self.objective.total(point.loss, point.graph_penalty, point.lengths)
 
+    @property
+    def engine(self) -> Engine:
+        return self.space.engine
+
     def factors(self) -> tuple[FloatArray, FloatArray]:
-        """Copies of (U, V) in the features of X and the units of the original α and β."""
+        """Copies of (U, V), U in the features of the space, in the units of the original α, β."""
         scale = self.engine.dtype.type(self.scale)
-        basis = self.current.basis / scale
-        if self._compression is not None:
-            basis = self._compression.lift(basis)
-        return basis, self.current.codes * scale
+        return self.current.basis / scale, self.current.codes * scale
+
+    def lifted_factors(self) -> tuple[FloatArray, FloatArray]:
+        """The same with U in the features of X."""
+        basis, codes = self.factors()
+        return self.space.lift(basis), codes
 
     def problem(self) -> Objective:
         """What is minimised, in the units of the original α and β."""
@@ -289,18 +295,18 @@ class Descent:
         self.objective = self.objective.rescaled(change)
         self.scale *= change
 
-    def _compress(self, lazy: LazyCompression) -> None:
+    def _compress_if_due(self) -> None:
         """Go on in the compressed features. From the first basis step on U lies in them."""
-        self._waiting = None
-        self._compression = lazy.compression
-        self.engine = lazy.engine
-        self.current.basis = lazy.compression.lower(self.current.basis)
-        self.moments.moment = lazy.compression.lower(self.moments.moment)
+        space = None if self._waiting is None else self._waiting.due()
+        if space is not None and space.compression is not None:
+            self._waiting = None
+            self.space = space
+            self.current.basis = space.compression.lower(self.current.basis)
+            self.moments.moment = space.compression.lower(self.moments.moment)
 
     def iterate(self, eta: float) -> tuple[float, float]:
         """One iteration with extrapolation ``eta`` after it; returns J and the next ``eta``."""
-        if self._waiting is not None and self._waiting.due():
-            self._compress(self._waiting)
+        self._compress_if_due()
         moments = self._advance(eta)
         if not self.scheme.accelerate:
             self._accept(moments, 0.0)

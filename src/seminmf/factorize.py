@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from . import init as starts
 from ._types import FloatArray
 from .descent import Descent, Scheme
-from .engines import Engine, LazyCompression
+from .engines import Engine, LazyCompression, Space
 from .graph import NeighbourGraph
 from .objective import PAPER_FLOORS, Floors, Measure, Objective
 from .projection import nonnegative_codes
@@ -71,14 +71,30 @@ def _scheme(plan: Plan, n_features: int) -> Scheme:
     return Scheme(rule, basis, accelerate=plan.solver == "cd")
 
 
+def _looks_at_data(plan: Plan, number: int) -> bool:
+    """Whether the start depends on X. The SVD gives the same one each time, so that further
+    starts of "auto" are random.
+    """
+    return isinstance(plan.init, str) and (
+        plan.init in ("svd", "kmeans", "exemplar") or (plan.init == "auto" and number == 0)
+    )
+
+
+def _space(plan: Plan, engine: Engine, compression: LazyCompression, number: int) -> Space:
+    """Where a run starts: with few samples in their span, where a start is found faster."""
+    compressed = None
+    if _looks_at_data(plan, number) and not plan.nonnegative and starts.few_samples(engine):
+        compressed = compression.at_once()
+    return compressed or Space(engine)
+
+
 def _make_start(
     plan: Plan, engine: Engine, share: FloatArray | None, rng: np.random.RandomState, number: int
 ) -> tuple[FloatArray, FloatArray]:
     if isinstance(plan.init, tuple):
         return plan.init[0], plan.init[1].copy()
     n, m, k = engine.n_samples, engine.n_features, plan.n_components
-    if plan.init == "random" or (plan.init == "auto" and number > 0):
-        # The SVD gives the same start each time, so that further ones are random.
+    if not _looks_at_data(plan, number):
         return starts.random_start(n, m, k, rng, engine.dtype, 0.0 if plan.nonnegative else -1.0)
     if plan.nonnegative or not starts.few_samples(engine):
         basis, codes = _data_start(plan, engine, share, rng)
@@ -133,12 +149,13 @@ def _floors(plan: Plan, basis: FloatArray, codes: FloatArray) -> Floors:
     return Floors(share * (plan.length or 1.0), share * code, share * vector)
 
 
-def _polish(engine: Engine, solution: Solution, share: FloatArray | None) -> None:
+def _polish(solution: Solution, share: FloatArray | None) -> None:
     """Codes that are exactly optimal for the final basis; part of the last iteration.
 
     Without a graph each sample's code is then its non-negative least-squares solution, which is
     what ``transform`` gives.
     """
+    engine = solution.space.engine
     codes = solution.codes.copy()
     if codes.shape[1] > min(engine.n_samples, engine.n_features):
         # The solution is not unique: take the one that ``transform`` arrives at.
@@ -167,7 +184,7 @@ def factorize(
     ``squares`` are ‖x_i‖², ``matrix`` the graph (None without one), ``share`` the sample weights.
     """
     engine = Engine(X, plan.n_components, squares=squares)
-    compression = None if plan.nonnegative else LazyCompression(engine, plan.n_components)
+    compression = LazyCompression(engine, plan.n_components)
     scheme = _scheme(plan, engine.n_features)
     objective = Objective(plan.loss, plan.graph_measure, plan.alpha, plan.beta)
     best: Solution | None = None
@@ -176,15 +193,18 @@ def factorize(
         if matrix is not None:
             graph = NeighbourGraph.prepare(matrix, squares, engine.dtype)
         for number in range(plan.n_init):
-            start = _make_start(plan, engine, share, rng, number)
+            space = _space(plan, engine, compression, number)
+            start = _make_start(plan, space.engine, share, rng, number)
             local = replace(objective, floors=_floors(plan, *start))
-            descent = Descent(engine, local, scheme, graph, share, *start, compression)
+            waiting = None if plan.nonnegative else compression
+            descent = Descent(space, local, scheme, graph, share, *start, waiting)
             solution = run(descent, plan.stopping, plan.callback, number)
             del descent, start  # their arrays are as large as the codes
             if best is None or solution.rank < best.rank:
                 best = solution
         assert best is not None
         if graph is None and plan.solver == "cd":
-            _polish(engine, best, share)
-        best.kkt_residual = kkt_residual(engine, graph, share, best, plan.nonnegative)
+            _polish(best, share)
+        best.kkt_residual = kkt_residual(graph, share, best, plan.nonnegative)
+        best.lift()
     return best

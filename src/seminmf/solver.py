@@ -13,6 +13,7 @@ import numpy as np
 
 from ._types import FloatArray
 from .descent import ETA_START, Descent
+from .engines import Space
 from .objective import Objective
 
 
@@ -51,6 +52,8 @@ Callback = Callable[[Progress], object]
 class Solution:
     """Where a run ended, in the units of the original α and β."""
 
+    space: Space
+    """Whose features the basis has, until `lift` turns it into those of X."""
     basis: FloatArray
     codes: FloatArray
     residuals: FloatArray
@@ -58,6 +61,9 @@ class Solution:
     history: list[float]
     status: Status
     kkt_residual: float = np.nan
+
+    def lift(self) -> None:
+        self.basis = self.space.lift(self.basis)
 
     @property
     def objective(self) -> float:
@@ -86,7 +92,9 @@ def run(
         if not np.isfinite(value):
             status = Status.NONFINITE
             break
-        if callback is not None and callback(Progress(iteration, value, start, descent.factors)):
+        if callback is not None and callback(
+            Progress(iteration, value, start, descent.lifted_factors)
+        ):
             status = Status.STOPPED
             break
         if stopping.tol > 0 and previous - value <= stopping.tol * abs(previous):
@@ -95,4 +103,4 @@ def run(
         previous = value
     basis, codes = descent.factors()
     residuals = descent.current.residuals.copy()
-    return Solution(basis, codes, residuals, descent.problem(), history, status)
+    return Solution(descent.space, basis, codes, residuals, descent.problem(), history, status)

@@ -18,20 +18,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._types import FloatArray
-from .engines import Block, Engine
+from .engines import Block
 from .graph import NeighbourGraph
 from .solver import Solution
 from .updates import LeastSquaresBasis
 
 
 def kkt_residual(
-    engine: Engine,
     graph: NeighbourGraph | None,
     share: FloatArray | None,
     solution: Solution,
     nonnegative: bool,
 ) -> float:
     """The larger of the two relative residuals described above."""
+    engine = solution.space.engine
     objective, basis, codes = solution.problem, solution.basis, solution.codes
     weights = objective.sample_weights(solution.residuals, share)
     omega = basis.T @ basis

@@ -1,7 +1,7 @@
 """The only code that touches X."""
 
 from ._blocks import Block, row_squares
-from .compression import Compression, LazyCompression
+from .compression import LazyCompression, Space
 from .memory import Engine
 
-__all__ = ["Block", "Compression", "Engine", "LazyCompression", "row_squares"]
+__all__ = ["Block", "Engine", "LazyCompression", "Space", "row_squares"]

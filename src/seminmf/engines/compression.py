@@ -4,14 +4,17 @@ The loss and the lengths of the basis vectors do not change under rotations of f
 the basis lies in the row space of X. With X = L Qᵀ (L n × n, Q with orthonormal columns) the whole
 factorization may therefore run on L, and U = Q Ũ at the end (fact 7 of the theory page).
 
-The factorization X = L Qᵀ costs as much as some iterations on X itself. How many iterations a fit
-will need nobody knows, so `LazyCompression` waits until those made have cost as much: whenever the
-fit ends, it has taken at most twice the time of the better choice.
+L is the Cholesky factor of X Xᵀ where the samples are far enough from being dependent for that to
+keep its digits, and otherwise comes from Householder reflections, which cost several times as much.
+How many iterations a fit will need nobody knows, so `LazyCompression` waits until those made have
+cost as much: whenever the fit ends, it has taken at most twice the time of the better choice.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import scipy.linalg as la
@@ -22,14 +25,59 @@ from .memory import Engine
 
 # The operations of a Householder factorization run this many times slower than those of products.
 _SLOWDOWN = 2.5
+# The share by which L may differ from what exact arithmetic gives.
+_ACCURACY = 1e-12
 
 
-class Compression:
-    """X = L Qᵀ, with Q kept as Householder reflections."""
+class Compression(Protocol):
+    """X = L Qᵀ."""
 
-    def __init__(self, X: FloatArray) -> None:
+    L: FloatArray
+
+    def lift(self, basis: FloatArray) -> FloatArray:
+        """Q Ũ: the basis in the original features."""
+
+    def lower(self, basis: FloatArray) -> FloatArray:
+        """Qᵀ U: the part of a basis that lies in the row space of X."""
+
+
+class GramCompression:
+    """L from the Cholesky factorization of X Xᵀ; Q = Xᵀ L⁻ᵀ is never formed."""
+
+    def __init__(self, engine: Engine, factor: FloatArray) -> None:
+        self._engine = engine
+        self.L = factor
+
+    @classmethod
+    def attempt(cls, engine: Engine) -> GramCompression | None:
+        """None where X Xᵀ is too near to singular for the factor to be accurate."""
+        gram = engine.gram
+        factor, failure = la.get_lapack_funcs("potrf", (gram,))(gram, lower=1, clean=1)
+        if failure != 0:
+            return None
+        pocon = la.get_lapack_funcs("pocon", (factor,))
+        reciprocal, _ = pocon(factor, np.abs(gram).sum(axis=0).max(), uplo="L")
+        if np.finfo(gram.dtype).eps > _ACCURACY * reciprocal:
+            return None
+        return cls(engine, np.ascontiguousarray(factor))
+
+    def lift(self, basis: FloatArray) -> FloatArray:
+        combination = la.solve_triangular(self.L, basis, trans="T", lower=True, check_finite=False)
+        return self._engine.adjoint_times(np.ascontiguousarray(combination))
+
+    def lower(self, basis: FloatArray) -> FloatArray:
+        products = self._engine.times(np.ascontiguousarray(basis))
+        return np.ascontiguousarray(
+            la.solve_triangular(self.L, products, lower=True, check_finite=False)
+        )
+
+
+class HouseholderCompression:
+    """L from reflections, accurate whatever X is; Q is kept as those."""
+
+    def __init__(self, engine: Engine) -> None:
         (self._reflections, self._tau), triangle = la.qr(
-            X.T, mode="raw", check_finite=False, pivoting=False
+            engine.X.T, mode="raw", check_finite=False, pivoting=False
         )
         self.L: FloatArray = np.ascontiguousarray(triangle.T)
 
@@ -43,16 +91,32 @@ class Compression:
         return np.asarray(rotated)
 
     def lift(self, basis: FloatArray) -> FloatArray:
-        """Q Ũ: the basis in the original features."""
         m = self._reflections.shape[0]
         padded = np.zeros((m, basis.shape[1]), basis.dtype, order="F")
         padded[: basis.shape[0]] = basis
         return np.ascontiguousarray(self._rotate(padded, transpose=False))
 
     def lower(self, basis: FloatArray) -> FloatArray:
-        """Qᵀ U: the part of a basis that lies in the row space of X."""
         rotated = self._rotate(np.asfortranarray(basis), transpose=True)
         return np.ascontiguousarray(rotated[: self.L.shape[0]])
+
+
+@dataclass(frozen=True)
+class Space:
+    """The features in which a run works: those of X, or those of its compression."""
+
+    engine: Engine
+    compression: Compression | None = None
+
+    def lift(self, basis: FloatArray) -> FloatArray:
+        """A basis of this space in the features of X."""
+        return basis if self.compression is None else self.compression.lift(basis)
+
+
+def _patience(n: int, m: int, k: int) -> tuple[float, float]:
+    """How many iterations on X cost as much as the two ways to compress it."""
+    saved = 4.0 * n * (m - n) * k
+    return m * n * n / saved, 2 * m * n * n * _SLOWDOWN / saved
 
 
 class LazyCompression:
@@ -61,26 +125,37 @@ class LazyCompression:
     def __init__(self, engine: Engine, n_components: int) -> None:
         self._full = engine
         self._n_components = n_components
-        n, m = engine.n_samples, engine.n_features
-        self._patience = np.inf
-        if m > n and not sp.issparse(engine.X):
-            saved = 4.0 * n * (m - n) * n_components
-            self._patience = 2.0 * m * n * n * _SLOWDOWN / saved
         self._waited = 0
+        self._space: Space | None = None
+        self._ways: list[tuple[float, Callable[[], Compression | None]]] = []
+        n, m = engine.n_samples, engine.n_features
+        if m > n and not sp.issparse(engine.X):
+            cheap, dear = _patience(n, m, n_components)
+            self._ways = [
+                (cheap, lambda: GramCompression.attempt(engine)),
+                (dear, lambda: HouseholderCompression(engine)),
+            ]
 
-    def due(self) -> bool:
+    def due(self) -> Space | None:
         """Call once for each iteration that is about to be made on X itself."""
         self._waited += 1
-        return self._waited > self._patience
+        for way in list(self._ways):
+            patience, make = way
+            if self._space is None and self._waited > patience:
+                self._ways.remove(way)
+                self._make(make())
+        return self._space
 
-    @cached_property
-    def compression(self) -> Compression:
-        return Compression(self._full.X)
+    def at_once(self) -> Space | None:
+        """The space of the cheap way, if that can be gone; for those who need X Xᵀ anyway."""
+        if self._space is None and len(self._ways) == 2:
+            self._make(self._ways.pop(0)[1]())
+        return self._space
 
-    @cached_property
-    def engine(self) -> Engine:
-        """The engine of L; it works with the team of the engine of X."""
-        engine = Engine(self.compression.L, self._n_components, squares=self._full.squares)
-        engine.team = self._full.team
-        engine.team.adapt(engine.operations)
-        return engine
+    def _make(self, compression: Compression | None) -> None:
+        if compression is not None:
+            engine = Engine(compression.L, self._n_components, squares=self._full.squares)
+            # It works with the team of the engine of X.
+            engine.team = self._full.team
+            engine.team.adapt(engine.operations)
+            self._space = Space(engine, compression)
