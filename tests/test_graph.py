@@ -289,8 +289,9 @@ def test_colours_do_not_depend_on_the_order_of_samples() -> None:
     key, mixed = rng.random(25), rng.permutation(25)
     plain = NeighbourGraph.prepare(sp.csr_array(W), key, np.float64)
     other = NeighbourGraph.prepare(sp.csr_array(W[np.ix_(mixed, mixed)]), key[mixed], np.float64)
-    np.testing.assert_array_equal(mixed[other.order], plain.order)
     np.testing.assert_array_equal(other.colour_starts, plain.colour_starts)
+    for first, stop in pairwise(plain.colour_starts):
+        assert set(mixed[other.order[first:stop]]) == set(plain.order[first:stop])
 
 
 @pytest.mark.parametrize("squared", [False, True])

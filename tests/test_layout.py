@@ -23,6 +23,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "_docs _validation objective strength metrics datasets",
         "_compile samples",
         "kernels projection_kernels",
+        "fused",
         "engines",
         "graph updates",
         "projection descent",

@@ -20,12 +20,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from . import kernels
+from . import fused, kernels
 from ._types import FloatArray, IntArray
 from .engines import Block, Engine, LazyCompression, Space
 from .graph import NeighbourGraph
-from .objective import Floors, Objective
-from .updates import BasisRule, CodesRule, Coupling, no_coupling
+from .objective import Floors, Norm, Objective, SquaredNorm
+from .updates import BasisRule, CodesRule, Coupling, LeastSquaresBasis, no_coupling
 
 # ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses half the digits when it is this small against ‖x‖²:
 # such residuals are computed directly. Keyed by the bytes of a number.
@@ -106,6 +106,9 @@ class Descent:
         self._spare = np.empty_like(codes)
         self._fit = np.empty(n, engine.dtype)
         self._within = np.arange(n)
+        self._work: tuple[FloatArray, FloatArray] | None = None
+        self._present_share = np.empty(0, engine.dtype) if share is None else share
+        self._pattern = self._compiled_pattern()
         self._cancellation = _CANCELLATION[engine.dtype.itemsize]
         self._tasks = self._plan()
         self._measure(self.current)
@@ -196,10 +199,12 @@ class Descent:
         """Basis and codes step into the trial point; the moments for the step after it."""
         objective, new = self.objective, self.trial
         ridge = objective.beta * objective.basis_weights(self.current.lengths)
-        new.basis = self.scheme.basis.step(
+        moments = self._advance_at_once(eta, ridge)
+        if moments is not None:
+            return moments
+        new.basis, omega = self.scheme.basis.step(
             self.moments.moment, self.moments.gram, ridge, self.current.basis
         )
-        omega = new.basis.T @ new.basis
         new.lengths = np.sqrt(omega.diagonal())
         if self.graph is None:
             coupling = no_coupling(self.engine.dtype)
@@ -218,6 +223,50 @@ class Descent:
             moments = self._finish(eta, None, None)
         self._measure_graph(new)
         return moments
+
+    def _advance_at_once(self, eta: float, ridge: FloatArray) -> _Moments | None:
+        """The same in one compiled call; None where that cannot be."""
+        X, scheme, graph = self.engine.single_block, self.scheme, self.graph
+        objective, old, new = self.objective, self.current, self.trial
+        if X is None or not self._fusable:
+            return None
+        dtype, k = X.dtype, old.codes.shape[1]
+        alpha = dtype.type(0 if graph is None else objective.alpha)
+        if self._work is None:
+            self._work = np.empty_like(old.codes), np.empty_like(old.codes)
+        weighted, phi = self._work
+        basis, lengths = np.empty((X.shape[1], k), dtype), np.empty(k, dtype)
+        moments = _Moments(np.empty_like(basis), np.empty((k, k), dtype))
+        done, loss, penalty = fused.iteration(
+            X, self.engine.squares, self._present_share, *self._pattern,
+            scheme.codes.sweeps, objective.loss.power, objective.graph.power, alpha,
+            dtype.type(objective.floors.residual), objective.floors.edge, dtype.type(self._cancellation), dtype.type(eta),
+            self.moments.moment, self.moments.gram, ridge, old.codes, old.weights, old.edges,
+            basis, lengths, new.codes, new.residuals, new.weights, new.edges, self._spare,
+            weighted, phi, self._fit, moments.moment, moments.gram,
+        )  # fmt: skip
+        if not done:
+            return None
+        new.basis, new.lengths, new.loss, new.graph_penalty = basis, lengths, loss, penalty
+        return moments
+
+    @property
+    def _fusable(self) -> bool:
+        """Whether the compiled iteration knows all the parts of this one."""
+        parts = self.objective.loss, self.objective.graph
+        known = all(isinstance(part, Norm | SquaredNorm) for part in parts)
+        return known and isinstance(self.scheme.basis, LeastSquaresBasis)
+
+    def _compiled_pattern(self) -> tuple[IntArray | FloatArray, ...]:
+        """Rows, their classes and the graph, as the compiled iteration takes them."""
+        if self.graph is None:
+            n, nobody = len(self._within), np.zeros(0, np.int32)
+            nothing = np.zeros(0, self.engine.dtype)
+            return self._within, np.array([0, n]), np.zeros(1, np.int32), nobody, nothing, nobody
+        graph = self.graph
+        return (
+            graph.order, graph.colour_starts, graph.indptr, graph.indices, graph.base, graph.mirror,
+        )  # fmt: skip
 
     def _update_by_colour(self, graph: NeighbourGraph, omega: FloatArray) -> None:
         new = self.trial

@@ -133,9 +133,9 @@ class NeighbourGraph:
         """``key`` gives the order in which the vertices are coloured."""
         kind = np.int32 if matrix.nnz < 2**31 - 1 else np.int64
         indptr, indices = matrix.indptr.astype(kind), matrix.indices.astype(kind)
-        vertices = np.argsort(key, kind="stable")
-        colours = kernels.greedy_colours(vertices, indptr, indices)
-        order = vertices[np.argsort(colours[vertices], kind="stable")]
+        colours = kernels.greedy_colours(np.argsort(key, kind="stable"), indptr, indices)
+        # Within a colour the order makes no difference but to the memory, which likes its own.
+        order = np.argsort(colours, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(colours)))
         mirror = kernels.mirror_entries(indptr, indices)
         return cls(indptr, indices, matrix.data.astype(dtype), mirror, order, starts)

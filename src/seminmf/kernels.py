@@ -18,6 +18,10 @@ from ._compile import compiled
 
 TILE = 64
 
+# Pivots of the k × k system below this share of their diagonal entry count as zero, and so do
+# eigenvalues below this share of the largest.
+RANK_TOLERANCE = 1e-14
+
 # In double and single precision: denominators below these have too few digits to divide by, ...
 SMALLEST, SMALLEST_SINGLE = 1e-290, 1e-30
 # ... and codes below these are zero. They only shrink, and products of them would be subnormal
@@ -29,32 +33,15 @@ VANISHED, VANISHED_SINGLE = 1e-150, 1e-18
 def _neighbour_sums(row, codes, indptr, indices, edges, sums):
     """Write Σ_j W_ij v_j into ``sums`` and return Σ_j W_ij.
 
-    Four components at a time stay in registers; unsigned indices spare the test for negative ones.
+    Unsigned indices spare the test for negative ones.
     """
-    first, last = np.uint64(indptr[row]), np.uint64(indptr[row + 1])
-    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    k = np.uint64(sums.shape[0])
-    q = np.uint64(0)
-    zero = edges.dtype.type(0)
-    while q + three < k:
-        s0, s1, s2, s3 = zero, zero, zero, zero
-        for e in range(first, last):
-            weight, other = edges[e], np.uint64(indices[e])
-            s0 += weight * codes[other, q]
-            s1 += weight * codes[other, q + one]
-            s2 += weight * codes[other, q + two]
-            s3 += weight * codes[other, q + three]
-        sums[q], sums[q + one], sums[q + two], sums[q + three] = s0, s1, s2, s3
-        q += np.uint64(4)
-    while q < k:
-        s0 = zero
-        for e in range(first, last):
-            s0 += edges[e] * codes[np.uint64(indices[e]), q]
-        sums[q] = s0
-        q += one
-    total = zero
-    for e in range(first, last):
-        total += edges[e]
+    total = edges.dtype.type(0)
+    sums[:] = 0
+    for e in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+        weight, other = edges[e], np.uint64(indices[e])
+        total += weight
+        for q in range(sums.shape[0]):
+            sums[q] += weight * codes[other, q]
     return total
 
 
@@ -204,6 +191,70 @@ def mu_codes(
                 new = old[q, r] * (np.sqrt(ratio) if root else ratio)
                 v[q, r] = new if new > vanished else dtype.type(0)
         _store(rows, start, count, v, f, omega, codes, fit, up, down)
+
+
+@compiled
+def solve_basis(moment, gram, ridge, basis, omega):
+    """``basis`` = moment · (gram + diag(ridge))⁻¹ by Cholesky, and ``omega`` = UᵀU.
+
+    Returns False, with nothing written, where the system is singular to working precision.
+    """
+    m, k = moment.shape
+    factor = np.zeros((k, k))
+    for q in range(k):
+        for p in range(q + 1):
+            total = np.float64(gram[q, p])
+            if p == q:
+                total += ridge[q]
+            diagonal = total
+            for c in range(p):
+                total -= factor[q, c] * factor[p, c]
+            if p < q:
+                factor[q, p] = total / factor[p, p]
+            elif total > RANK_TOLERANCE * diagonal:
+                factor[q, q] = np.sqrt(total)
+            else:
+                return False
+    products = np.zeros((k, k))
+    u = np.zeros((k, TILE))
+    for start in range(0, m, TILE):
+        count = min(TILE, m - start)
+        for r in range(count):
+            for q in range(k):
+                u[q, r] = moment[start + r, q]
+        for r in range(count, TILE):
+            for q in range(k):
+                u[q, r] = 0
+        for q in range(k):
+            for p in range(q):
+                a = factor[q, p]
+                for r in range(TILE):
+                    u[q, r] -= a * u[p, r]
+            a = 1 / factor[q, q]
+            for r in range(TILE):
+                u[q, r] *= a
+        for q in range(k - 1, -1, -1):
+            for p in range(q + 1, k):
+                a = factor[p, q]
+                for r in range(TILE):
+                    u[q, r] -= a * u[p, r]
+            a = 1 / factor[q, q]
+            for r in range(TILE):
+                u[q, r] *= a
+        for r in range(count):
+            for q in range(k):
+                basis[start + r, q] = u[q, r]
+        for q in range(k):
+            for p in range(q + 1):
+                total = 0.0
+                for r in range(TILE):
+                    total += u[q, r] * u[p, r]
+                products[q, p] += total
+    for q in range(k):
+        for p in range(q + 1):
+            omega[q, p] = products[q, p]
+            omega[p, q] = products[q, p]
+    return True
 
 
 @compiled

@@ -70,7 +70,7 @@ def kkt_residual(
         curvature = np.maximum(system.diagonal(), 1e-300)
         delta = basis - np.maximum(basis - (basis @ system - moment) / curvature, 0)
     else:
-        delta = basis - LeastSquaresBasis().step(moment, gram, ridge, basis)
+        delta = basis - LeastSquaresBasis().step(moment, gram, ridge, basis)[0]
     step_u = float(((delta @ system) * delta).sum())
     size_u = float(((basis @ system) * basis).sum())
     return float(

@@ -13,13 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.linalg as la
 
 from . import kernels
 from ._types import FloatArray, IntArray
-
-# Eigenvalues of the scaled k × k system below this share of the largest count as zero.
-_RANK_TOLERANCE = 1e-14
 
 
 @dataclass
@@ -42,6 +38,10 @@ class CodesRule(Protocol):
     @property
     def sequential(self) -> bool:
         """Whether a row must see the new codes of the neighbours that came before it."""
+
+    @property
+    def sweeps(self) -> int:
+        """How often coordinate descent goes through a row; 0 for the multiplicative rule."""
 
     def apply(
         self,
@@ -94,6 +94,7 @@ class Multiplicative:
 
     root: bool = True
     sequential: bool = False
+    sweeps: int = 0
 
     def apply(
         self,
@@ -117,7 +118,7 @@ def _singular_step(moment: FloatArray, system: FloatArray) -> FloatArray:
     """The shortest solution U of U · system = moment, in the scale of a unit diagonal."""
     scale = 1 / np.sqrt(system.diagonal())
     values, vectors = np.linalg.eigh(scale[:, None] * system * scale)
-    keep = values > _RANK_TOLERANCE * values[-1]
+    keep = values > kernels.RANK_TOLERANCE * values[-1]
     vectors = scale[:, None] * vectors[:, keep]
     solution: FloatArray = (moment @ vectors) / values[keep] @ vectors.T
     return solution
@@ -128,8 +129,11 @@ class BasisRule(Protocol):
 
     def step(
         self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
-    ) -> FloatArray:
-        """Lower tr(U (G + diag ridge) Uᵀ) − 2 tr(moment Uᵀ), from the present ``basis``."""
+    ) -> tuple[FloatArray, FloatArray]:
+        """Lower tr(U (G + diag ridge) Uᵀ) − 2 tr(moment Uᵀ), from the present ``basis``.
+
+        Returns U and Ω = UᵀU.
+        """
 
 
 @dataclass(frozen=True)
@@ -142,20 +146,16 @@ class LeastSquaresBasis:
 
     def step(
         self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
-    ) -> FloatArray:
-        system = np.array(gram, dtype=np.float64)
-        system.flat[:: len(system) + 1] += ridge
-        diagonal = system.diagonal()
-        factor, failure = la.lapack.dpotrf(system, lower=1)
-        if failure == 0 and (factor.diagonal() ** 2 / diagonal).min() > _RANK_TOLERANCE:
-            right = moment.astype(np.float64)
-            solution = la.lapack.dpotrs(factor, right.T, lower=1, overwrite_b=1)[0].T
-            return np.ascontiguousarray(solution, dtype=moment.dtype)
+    ) -> tuple[FloatArray, FloatArray]:
+        updated, omega = np.empty_like(moment), np.empty(gram.shape, moment.dtype)
+        if kernels.solve_basis(moment, gram, ridge, updated, omega):
+            return updated, omega
         updated = basis.copy()
-        used = diagonal > 0
+        system = gram.astype(np.float64) + np.diag(ridge)
+        used = system.diagonal() > 0
         if used.any():
             updated[:, used] = _singular_step(moment[:, used], system[np.ix_(used, used)])
-        return updated
+        return updated, updated.T @ updated
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class NonnegativeBasis:
 
     def step(
         self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
-    ) -> FloatArray:
+    ) -> tuple[FloatArray, FloatArray]:
         rows = np.arange(moment.shape[0])
         updated = basis.copy()
         weights = np.ones(len(rows), basis.dtype)
@@ -174,4 +174,4 @@ class NonnegativeBasis:
             rows, np.array([0, len(rows)]), moment, gram.astype(basis.dtype), basis, updated,
             weights, no_coupling(basis.dtype), np.empty(len(rows), basis.dtype),
         )  # fmt: skip
-        return updated
+        return updated, updated.T @ updated

@@ -80,6 +80,14 @@ class Engine:
     def __exit__(self, *error: Any) -> None:
         self.team.__exit__(*error)
 
+    @property
+    def single_block(self) -> FloatArray | None:
+        """X itself, if it is one dense block that compiled code may read as it is."""
+        X = self.X
+        if len(self._blocks) > 1 or sp.issparse(X):
+            return None
+        return X if X.flags.c_contiguous and X.flags.writeable else None
+
     def sweep(
         self, basis: FloatArray | None, visit: Visitor[_Result]
     ) -> tuple[FloatArray | None, list[_Result]]:
