@@ -240,7 +240,8 @@ class Descent:
         done, loss, penalty = fused.iteration(
             X, self.engine.squares, self._present_share, *self._pattern,
             scheme.codes.sweeps, objective.loss.power, objective.graph.power, alpha,
-            dtype.type(objective.floors.residual), objective.floors.edge, dtype.type(self._cancellation), dtype.type(eta),
+            dtype.type(objective.floors.residual), objective.floors.edge,
+            dtype.type(self._cancellation), dtype.type(eta),
             self.moments.moment, self.moments.gram, ridge, old.codes, old.weights, old.edges,
             basis, lengths, new.codes, new.residuals, new.weights, new.edges, self._spare,
             weighted, phi, self._fit, moments.moment, moments.gram,
