@@ -22,7 +22,7 @@ import numpy as np
 
 from . import fused, kernels
 from ._types import FloatArray, IntArray
-from .engines import Block, Engine, LazyCompression, Space
+from .engines import Block, Engine, LazyCompression, Space, Visitor
 from .graph import NeighbourGraph
 from .objective import Floors, Norm, Objective, SquaredNorm
 from .updates import BasisRule, CodesRule, Coupling, LeastSquaresBasis, no_coupling
@@ -111,11 +111,11 @@ class Descent:
         self._pattern = self._compiled_pattern()
         self._cancellation = _CANCELLATION[engine.dtype.itemsize]
         self._tasks = self._plan()
-        self._measure(self.current)
+        self.moments = self._measure(self.current)
         self._measure_graph(self.current)
         if scheme.accelerate:
             self._rescale()
-        self.moments = self._plain_moments()
+        self.trial.codes[:] = codes
 
     # What the solution is
 
@@ -154,20 +154,35 @@ class Descent:
             where = np.flatnonzero(residuals**2 < self._cancellation * squares)
             residuals[where] = block.exact_residuals(where, point.codes[rows][where], point.basis)
 
-    def _measure(self, point: _Point) -> None:
-        """Residuals, weights and loss of (U, V), by one product with X."""
+    def _measure(self, point: _Point) -> _Moments:
+        """Residuals, weights and loss of (U, V), and the moments at V, in one pass over X."""
         omega = point.basis.T @ point.basis
 
-        def visit(rows: slice, block: Block, phi: FloatArray | None) -> tuple[None, None]:
+        def visit(
+            rows: slice, block: Block, phi: FloatArray | None
+        ) -> tuple[FloatArray, FloatArray]:
             assert phi is not None
             codes = point.codes[rows]
             self._fit[rows] = np.einsum("ij,ij->i", codes @ omega - 2 * phi, codes)
             self._residuals(rows, block, point)
-            return None, None
+            share = None if self.share is None else self.share[rows]
+            point.weights[rows] = self.objective.sample_weights(point.residuals[rows], share)
+            return self._weighted(point, rows)
 
-        self.engine.sweep(point.basis, visit)
-        point.weights[:] = self.objective.sample_weights(point.residuals, self.share)
+        moments = self._collect(point.basis, visit)
         point.loss = self.objective.loss.value(point.residuals, self.share)
+        return moments
+
+    def _weighted(self, point: _Point, rows: slice) -> tuple[FloatArray, FloatArray]:
+        """d∘V and Vᵀ(d∘V) for a block of rows."""
+        codes = point.codes[rows]
+        weighted = point.weights[rows, None] * codes
+        return weighted, codes.T @ weighted
+
+    def _collect(self, basis: FloatArray | None, visit: Visitor[FloatArray]) -> _Moments:
+        moment, grams = self.engine.sweep(basis, visit)
+        assert moment is not None
+        return _Moments(moment, reduce(np.add, grams))
 
     def _measure_graph(self, point: _Point) -> None:
         if self.graph is not None:
@@ -176,22 +191,13 @@ class Descent:
                 point.edges, self.engine,
             )  # fmt: skip
 
-    def _plain_moments(self) -> _Moments:
-        """The moments at V itself; copies V into the trial point."""
-        point = self.current
-        self.trial.codes[:] = point.codes
+    def _step_back(self) -> None:
+        """The next iteration starts from V itself."""
+        self.trial.codes[:] = self.current.codes
         self.extrapolated = False
-
-        def visit(
-            rows: slice, block: Block, phi: FloatArray | None
-        ) -> tuple[FloatArray, FloatArray]:
-            codes = point.codes[rows]
-            weighted = point.weights[rows, None] * codes
-            return weighted, codes.T @ weighted
-
-        moment, grams = self.engine.sweep(None, visit)
-        assert moment is not None
-        return _Moments(moment, reduce(np.add, grams))
+        self.moments = self._collect(
+            None, lambda rows, block, phi: self._weighted(self.current, rows)
+        )
 
     # One iteration
 
@@ -364,12 +370,12 @@ class Descent:
         before, after = self.value(self.current), self.value(self.trial)
         if not after <= before and self.extrapolated:
             eta /= 2
-            self.moments = self._plain_moments()
+            self._step_back()
             moments = self._advance(eta)
             after = self.value(self.trial)
         if after <= before:
             self._accept(moments, eta)
             return self.value(self.current), min(eta * _ETA_GROWTH, _ETA_MOST)
         # A plain step fails by round-off alone: stay, and start again from here.
-        self.moments = self._plain_moments()
+        self._step_back()
         return before, eta

@@ -37,8 +37,11 @@ _SHORTEST = 1e-3
 _FEW_SAMPLES = 20
 # Differences of the objective below this share of what it is for V = 0 mean nothing.
 _ROUND_OFF = 1e-14
-# From this many features per component on the products take most of the time.
-_WIDE = 12
+# A sweep over the codes for so many features per component takes little beside the products.
+_FEATURES_PER_SWEEP, _MOST_SWEEPS = 6, 8
+# Samples with more features than samples are compressed at once if that costs no more than so many
+# iterations: few fits end before.
+_FEWEST_ITERATIONS = 12
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,14 @@ class Plan:
 
 
 def _scheme(plan: Plan, n_features: int) -> Scheme:
-    """A second sweep pays where products with X or visits to neighbours take most of the time."""
+    """More sweeps pay where products with X or visits to neighbours take most of the time."""
     rule: CodesRule
     if plan.solver == "mu":
         rule = Multiplicative(root=not plan.nonnegative)
     else:
-        rule = CoordinateDescent(1 + int(plan.alpha > 0 or n_features >= _WIDE * plan.n_components))
+        affordable = n_features // (_FEATURES_PER_SWEEP * plan.n_components)
+        fewest = 2 if plan.alpha > 0 else 1
+        rule = CoordinateDescent(int(np.clip(affordable, fewest, _MOST_SWEEPS)))
     basis = NonnegativeBasis(rule) if plan.nonnegative else LeastSquaresBasis()
     return Scheme(rule, basis, accelerate=plan.solver == "cd")
 
@@ -81,10 +86,12 @@ def _looks_at_data(plan: Plan, number: int) -> bool:
 
 
 def _space(plan: Plan, engine: Engine, compression: LazyCompression, number: int) -> Space:
-    """Where a run starts: with few samples in their span, where a start is found faster."""
+    """Where a run starts: if that is cheap in the span of the samples, where all is faster."""
     compressed = None
-    if _looks_at_data(plan, number) and not plan.nonnegative and starts.few_samples(engine):
-        compressed = compression.at_once()
+    if _looks_at_data(plan, number) and not plan.nonnegative:
+        compressed = compression.at_once(
+            np.inf if starts.few_samples(engine) else _FEWEST_ITERATIONS
+        )
     return compressed or Space(engine)
 
 
@@ -120,8 +127,10 @@ def _data_start(
         return starts.exemplar_start(engine, k, rng)
     weights = plan.loss.weights(np.sqrt(engine.squares), _SHORTEST * plan.length)
     weights = weights if share is None else weights * share
-    svd = starts.nonnegative_svd_start if plan.nonnegative else starts.svd_start
-    start = svd(engine, k, weights, rng)
+    if plan.nonnegative:
+        return starts.nonnegative_svd_start(engine, k, weights, rng)
+    refine = plan.alpha == 0 and plan.loss.power == 2
+    start = starts.svd_start(engine, k, weights, rng, refine)
     robust_alone = plan.loss.power == 1 and plan.alpha == 0 and plan.solver == "cd"
     if plan.init == "auto" and robust_alone and engine.n_samples <= _FEW_SAMPLES * k:
         # So few samples may be best explained by k of them, exactly: take the better start.

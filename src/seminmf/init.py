@@ -16,10 +16,13 @@ from sklearn.cluster import KMeans
 from ._types import FloatArray
 from .engines import Engine
 from .projection import nonnegative_codes
+from .updates import LeastSquaresBasis
 
 # Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
 # beyond from a randomised range finder with so many extra directions and passes.
 _EXACT_SIZE, _OVERSAMPLING, _POWER_PASSES = 300, 6, 3
+# How often both factors are solved for when a start is refined.
+_ROUNDS = 2
 # Samples nearer to the origin than this share of the mean have their negative scores cut: to lift
 # them above zero would make all columns of the codes nearly parallel.
 _NEAR_ORIGIN = 0.2
@@ -36,7 +39,9 @@ def random_start(
     return basis.astype(dtype), codes.astype(dtype)
 
 
-def svd_start(engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState) -> Start:
+def svd_start(
+    engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState, refine: bool = False
+) -> Start:
     """Non-negative codes with the error of a truncated SVD at once.
 
     The SVD X ≈ B Aᵀ is that of the rows weighted by √``weights``: with those of the robust loss at
@@ -44,9 +49,13 @@ def svd_start(engine: Engine, k: int, weights: FloatArray, rng: np.random.Random
     the origin along the first axis, adding c_j times its scores to those of axis j makes them
     positive, and rank k gives the error of rank k. Otherwise one component is needed for a shift:
     with s_i = min(0, min_j B_ij), V = [B − s, −s] and U = [A, −Σ_j a_j] have that of rank k − 1.
+
+    That second start lies on a plateau: the basis has rank k − 1 only, and coordinate descent takes
+    dozens of iterations to leave it. With ``refine`` it is left at once.
     """
     root = weights[:, None]
-    axes, scores = _leading_axes(engine, k, root, rng)
+    all_axes, all_scores = _leading_axes(engine, k, root, rng)
+    axes, scores = all_axes[:, :k].copy(), all_scores[:, :k].copy()
     # An axis points to its longer tail: independent of the order of samples and features.
     tails = np.einsum("ij,ij,ij,i->j", scores, scores, scores, weights)
     flip = np.where(tails < 0, -1, 1).astype(engine.dtype)
@@ -68,6 +77,8 @@ def svd_start(engine: Engine, k: int, weights: FloatArray, rng: np.random.Random
         np.subtract(scores, shift, out=codes[:, :-1])
         np.negative(shift[:, 0], out=codes[:, -1])
         basis = np.hstack([axes, -axes.sum(axis=1, keepdims=True)])
+        if refine and codes.shape[1] == k:
+            basis, codes = _refined(all_axes, all_scores, root, codes)
     if codes.shape[1] < k:
         # More components than the SVD has directions: the rest start small and random.
         missing = k - codes.shape[1]
@@ -77,12 +88,26 @@ def svd_start(engine: Engine, k: int, weights: FloatArray, rng: np.random.Random
     return _contiguous(basis, codes, engine.dtype)
 
 
+def _refined(axes: FloatArray, scores: FloatArray, weights: FloatArray, codes: FloatArray) -> Start:
+    """Exact least squares for U and V in turn, in the few dimensions of the leading axes."""
+    small = Engine(np.ascontiguousarray(scores), codes.shape[1])
+    ridge = np.zeros(codes.shape[1])
+    basis = np.zeros((scores.shape[1], codes.shape[1]), codes.dtype)
+    with small:
+        for _ in range(_ROUNDS):
+            weighted = weights * codes
+            moment = small.adjoint_times(weighted)
+            basis, _ = LeastSquaresBasis().step(moment, codes.T @ weighted, ridge, basis)
+            nonnegative_codes(small, basis, codes)
+    return axes @ basis, codes
+
+
 def nonnegative_svd_start(
     engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState
 ) -> Start:
     """NMF from the SVD: of each axis and its scores the half, + or −, with more of the data."""
     root = weights[:, None]
-    axes, scores = _leading_axes(engine, k, root, rng)
+    axes, scores = (found[:, :k] for found in _leading_axes(engine, k, root, rng))
     halves = []
     for sign in (1, -1):
         half_axes, half_scores = np.maximum(sign * axes, 0), np.maximum(sign * scores, 0)
@@ -106,24 +131,25 @@ def above_zero(factor: FloatArray) -> FloatArray:
 def _leading_axes(
     engine: Engine, rank: int, weights: FloatArray, rng: np.random.RandomState
 ) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal leading directions A of the weighted rows, and the scores X A."""
+    """Orthonormal leading directions A of the weighted rows, and the scores X A.
+
+    There are a few more than ``rank``, the last of them less exact.
+    """
     n, m = engine.n_samples, engine.n_features
-    rank = min(rank, n, m)
+    width = min(rank + _OVERSAMPLING, n, m)
     if m <= _EXACT_SIZE:
-        axes = np.ascontiguousarray(_eigenvectors(engine.weighted_moment(weights), rank))
+        axes = np.ascontiguousarray(_eigenvectors(engine.weighted_moment(weights), width))
         return axes, engine.times(axes.astype(engine.dtype, copy=False))
     if n <= _EXACT_SIZE:
         small, lift = reduced(engine)
         axes, scores = _leading_axes(small, rank, weights, rng)
         return lift(axes), scores
-    width = min(rank + _OVERSAMPLING, n, m)
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(_POWER_PASSES):
-        directions = np.linalg.qr(directions)[0]
-        directions = engine.adjoint_times(weights * engine.times(directions))
+        directions = engine.weighted_square_times(weights, np.linalg.qr(directions)[0])
     directions = np.linalg.qr(directions)[0]
     scores = engine.times(directions)
-    turn = _eigenvectors(scores.T @ (weights * scores), rank)
+    turn = _eigenvectors(scores.T @ (weights * scores), width)
     return directions @ turn, scores @ turn
 
 

@@ -2,6 +2,6 @@
 
 from ._blocks import Block, row_squares
 from .compression import LazyCompression, Space
-from .memory import Engine
+from .memory import Engine, Visitor
 
-__all__ = ["Block", "Engine", "LazyCompression", "Space", "row_squares"]
+__all__ = ["Block", "Engine", "LazyCompression", "Space", "Visitor", "row_squares"]

@@ -146,9 +146,9 @@ class LazyCompression:
                 self._make(make())
         return self._space
 
-    def at_once(self) -> Space | None:
-        """The space of the cheap way, if that can be gone; for those who need X Xᵀ anyway."""
-        if self._space is None and len(self._ways) == 2:
+    def at_once(self, iterations: float) -> Space | None:
+        """The compression by the cheap way, if it costs no more than so many iterations."""
+        if self._space is None and len(self._ways) == 2 and self._ways[0][0] <= iterations:
             self._make(self._ways.pop(0)[1]())
         return self._space
 

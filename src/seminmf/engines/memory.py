@@ -137,6 +137,17 @@ class Engine:
         assert moment is not None
         return moment
 
+    def weighted_square_times(self, weights: FloatArray, directions: FloatArray) -> FloatArray:
+        """Xᵀ·(w∘(X·D)) in one pass; ``weights`` has one column."""
+
+        def visit(rows: slice, block: Block, phi: FloatArray | None) -> tuple[FloatArray, None]:
+            assert phi is not None
+            return weights[rows] * phi, None
+
+        moment, _ = self.sweep(directions, visit)
+        assert moment is not None
+        return moment
+
     def times(self, basis: FloatArray) -> FloatArray:
         """X·U."""
         product = np.empty((self.n_samples, basis.shape[1]), self.dtype)
