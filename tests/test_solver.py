@@ -100,15 +100,15 @@ def test_the_multiplicative_rule_ends_at_a_stationary_point(model: str, penalise
 @pytest.mark.parametrize("init", ["auto", "random", "exemplar", "kmeans"])
 def test_cd_finds_what_mu_finds(model: str, penalised: bool, init: str) -> None:
     """From every start, not least the default: a good start must not be a dead end."""
-    if (model, penalised, init) == ("L21SemiNMF", True, "exemplar"):
-        pytest.skip("codes of few samples with a robust graph: a local minimum, and named as such")
+    # Two samples as the basis of a robust graph model may be a local minimum: best of several.
+    several = 4 if (model, penalised, init) == ("L21SemiNMF", True, "exemplar") else 1
     X = cone(60, 30, 2, nonnegative=model == "NMF")
     best, plain = (
         make(
-            model, 2, penalised=penalised, solver=solver, init=chosen, tol=0, max_iter=count,
-            random_state=0,
+            model, 2, penalised=penalised, solver=solver, init=chosen, tol=0, max_iter=400,
+            n_init=n_init, random_state=0,
         ).fit(X).objective_
-        for solver, chosen, count in (("cd", init, 400), ("mu", "random", 400))
+        for solver, chosen, n_init in (("cd", init, several), ("mu", "random", 1))
     )  # fmt: skip
     assert best <= plain * 1.05
 

@@ -139,6 +139,34 @@ def test_compression(
         assert difference(with_.codes_, without.codes_) < 1e-5
 
 
+def test_compression_is_exact_or_not_made() -> None:
+    X = data(20, 90)
+    U = start(20, 90, 3)[0]
+    for way in (compressions.GramCompression.attempt, compressions.HouseholderCompression):
+        compression = way(Engine(X, 3))
+        assert compression is not None
+        np.testing.assert_allclose(compression.L @ compression.L.T, X @ X.T, atol=1e-12)
+        inside = compression.lift(compression.lower(U))
+        np.testing.assert_allclose(X @ inside, X @ U, atol=1e-12)
+        np.testing.assert_allclose(compression.lift(compression.lower(inside)), inside, atol=1e-12)
+    for unfit in (np.vstack([X, X[:1] + 1e-7]), np.vstack([X, X[:1]]), X.astype(np.float32)):
+        assert compressions.GramCompression.attempt(Engine(unfit, 3)) is None
+
+
+def test_few_samples_are_compressed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    original = compressions.LazyCompression.at_once
+
+    def watch(self: Any, iterations: float) -> Any:
+        seen.append(original(self, iterations))
+        return seen[-1]
+
+    monkeypatch.setattr(compressions.LazyCompression, "at_once", watch)
+    for n, m, expected in ((25, 140, True), (600, 700, False), (140, 25, False)):
+        run("SemiNMF", data(n, m), max_iter=2)
+        assert (seen.pop() is not None) == expected
+
+
 # Large enough for several blocks and threads.
 LARGE = (50_000, 60, 8)
 

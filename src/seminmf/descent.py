@@ -31,7 +31,7 @@ from .updates import BasisRule, CodesRule, Coupling, LeastSquaresBasis, no_coupl
 # such residuals are computed directly. Keyed by the bytes of a number.
 _CANCELLATION = {8: 1e-4, 4: 1e-2}
 # Extrapolation: first step, growth after a success, ceiling.
-ETA_START, _ETA_GROWTH, _ETA_MOST = 0.7, 1.05, 0.9
+ETA_START, _ETA_GROWTH, _ETA_MOST = 0.7, 1.05, 0.95
 # Rows per task when the codes of a graph model are updated on several threads; with fewer rows in
 # a colour than two tasks the colours are left to one thread, which needs no waiting in between.
 _ROWS_PER_TASK = 2048
