@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import ClusterMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._display import Displayed
 from ._types import FloatArray, IntArray
 from ._validation import check_integer
 
@@ -34,7 +35,7 @@ def robust_kmeans(
     return KMeans(n_clusters=n_clusters, n_init=10, random_state=random_state).fit(fitted)
 
 
-class FactorKMeans(ClusterMixin, BaseEstimator):
+class FactorKMeans(ClusterMixin, Displayed):
     """Factorize X ≈ V Uᵀ, then cluster the codes V by k-means.
 
     The centres are those of the samples that the factorization fits: a sample whose residual lies
@@ -127,6 +128,18 @@ class FactorKMeans(ClusterMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         labels: IntArray = self.kmeans_.predict(np.asarray(self.factorizer_.transform(X)))
         return labels
+
+    def _outcome(self) -> list[str]:
+        if not hasattr(self, "labels_"):
+            return []
+        sizes = np.bincount(self.labels_)
+        sizes = sizes[sizes > 0]
+        clusters = f"{len(sizes):,} clusters of {sizes.min():,} to {sizes.max():,} samples"
+        inner = self.factorizer_
+        return [*(inner._outcome() if isinstance(inner, Displayed) else []), clusters]
+
+    def _fall(self) -> FloatArray:
+        return np.asarray(getattr(self.factorizer_, "objective_history_", []))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

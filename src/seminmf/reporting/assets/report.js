@@ -95,12 +95,12 @@
     current = i;
     if (i < 0) {
       tip.hidden = true;
-      cursor.setAttribute("cx", -50);
-      cursor.setAttribute("cy", -50);
+      cursor.style.display = "none";
       return;
     }
     fill(i);
     tip.hidden = false;
+    cursor.style.display = "inline";
     cursor.setAttribute("cx", data.x[i]);
     cursor.setAttribute("cy", data.y[i]);
     const scale = svg.clientWidth / svg.viewBox.baseVal.width;

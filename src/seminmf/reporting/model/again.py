@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Number
+import inspect
+import json
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from .findings import Findings
 from .markup import count, plain
 
-__all__ = ["recipe", "value_text"]
+__all__ = ["parameters", "recipe", "value_text"]
 
 # Parameters that say how a fit is watched, not what it finds.
 _WATCHING = ("callback", "verbose")
@@ -26,7 +28,7 @@ def _writable(value: Any) -> bool:
 def _literal(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
-    return plain(repr(value))
+    return json.dumps(value) if isinstance(value, str) else plain(repr(value))
 
 
 def value_text(value: Any) -> str:
@@ -41,10 +43,17 @@ def value_text(value: Any) -> str:
     return getattr(value, "__name__", None) or type(value).__name__
 
 
+def parameters(estimator: Any) -> dict[str, Any]:
+    """Names and values in the order of the signature, not of the alphabet."""
+    values = estimator.get_params(deep=False)
+    order = list(inspect.signature(type(estimator)).parameters)
+    return {name: values[name] for name in order if name in values}
+
+
 def _call(estimator: Any, indent: str) -> tuple[str, list[str]]:
     """The expression that makes a factorization, and the names that have to be given."""
     lines, missing = [], []
-    for name, value in estimator.get_params(deep=False).items():
+    for name, value in parameters(estimator).items():
         if name in _WATCHING:
             continue
         if _writable(value):
@@ -61,8 +70,11 @@ def recipe(found: Findings) -> str:
     model, factorizer = about.model, about.factorizer
     n, m, _ = found.shape
     wrapped = model is not factorizer
-    # In a FactorKMeans the fitted copy has the seed that was drawn for it.
-    expression, missing = _call(factorizer, "    " if wrapped else "")
+    # A FactorKMeans with a seed draws that of its factorization; without one the seed that was
+    # drawn is only known to the fitted copy.
+    seeded = wrapped and isinstance(model.random_state, Integral)
+    made_from = model.factorizer if seeded else factorizer
+    expression, missing = _call(made_from, "    " if wrapped else "")
     names = sorted({type(factorizer).__name__, *(["FactorKMeans"] if wrapped else []), "report"})
     notes = [f"# X: the table of {count(n)} samples × {count(m)} features", *missing]
     options = ""
@@ -79,7 +91,7 @@ def recipe(found: Findings) -> str:
     if wrapped:
         expression = (
             f"FactorKMeans(\n    {expression},\n    n_clusters={_literal(model.n_clusters)},\n"
-            f"    random_state={_literal_or_none(model.random_state)},\n)"
+            f"    random_state={_literal(model.random_state) if seeded else None},\n)"
         )
     return "\n".join(
         [
@@ -90,7 +102,3 @@ def recipe(found: Findings) -> str:
             f'report(model, X{options}).save("report.html")',
         ]
     )
-
-
-def _literal_or_none(value: Any) -> str:
-    return _literal(value) if _writable(value) else "None"

@@ -11,7 +11,7 @@ from .findings import Findings
 from .markup import count, json_block, number, own, short, text
 from .pictures import Scale, address, png, shrunk
 
-__all__ = ["COLOURS", "SCORES", "map_figure"]
+__all__ = ["map_figure", "swatch"]
 
 # Numbers of colours in the style sheet: of categories, which repeat, and of outlier scores.
 COLOURS, SCORES = 10, 5
@@ -19,6 +19,16 @@ _WIDTH, _HEIGHT, _EDGE = 720, 500, 16
 _MOST_IN_LEGEND, _MOST_NAMES = 30, 30
 # Bytes of the pictures of all drawn samples before they are packed, and the longest side of one.
 _PICTURES, _LONGEST_SIDE = 1_500_000, 32
+
+
+def colour(letter: str, group: int) -> str:
+    """Classes of a group's colour; after all colours come rings of them instead of discs."""
+    ring = f" {letter}r" if group // COLOURS % 2 else ""
+    return f"{letter}{group % COLOURS}{ring}"
+
+
+def swatch(letter: str, group: int) -> str:
+    return f'<span class="swatch {colour(letter, group)}"></span>'
 
 
 def map_figure(found: Findings) -> str:
@@ -72,9 +82,9 @@ def _svg(found: Findings, x: FloatArray, y: FloatArray, bins: IntArray) -> str:
     radius = 2.6 if len(drawn) > 1500 else 3.4
     marks = []
     for place, sample in enumerate(drawn):
-        classes = f"k{found.cluster_of[sample] % COLOURS} s{bins[sample]}"
+        classes = colour("k", found.cluster_of[sample]) + f" s{bins[sample]}"
         if labels is not None:
-            classes += f" l{labels.codes[sample] % COLOURS}"
+            classes += " " + colour("l", labels.codes[sample])
         a, b = x[place], y[place]
         if found.plane.beyond[place]:
             turn = _outward(a, b)
@@ -99,7 +109,7 @@ def _svg(found: Findings, x: FloatArray, y: FloatArray, bins: IntArray) -> str:
         '<path id="far" d="M5.5 0-3.2 4.6V-4.6Z"/></defs>'
         f'<rect class="frame" x="1" y="1" width="{_WIDTH - 2}" height="{_HEIGHT - 2}" rx="10"/>'
         f'<g id="points">{"".join(marks)}</g>{names}'
-        '<circle id="cursor" r="8" cx="-50" cy="-50"/></svg>'
+        '<circle id="cursor" r="8"/></svg>'
     )
 
 
@@ -148,8 +158,11 @@ def _legends(found: Findings, edges: FloatArray) -> str:
         for i in range(SCORES)
     )
     if found.outliers.count:
-        steps += f'<li><span class="swatch s{SCORES}"></span>above {number(found.outliers.fence)}</li>'
-    parts.append(f'<ul class="legend of-score" aria-label="Residuals">{steps}</ul>')
+        steps += (
+            f'<li><span class="swatch s{SCORES}"></span>above {number(found.outliers.fence)}</li>'
+        )
+    head = '<li class="title">Residuals</li>'
+    parts.append(f'<ul class="legend of-score" aria-label="Residuals">{head}{steps}</ul>')
     return '<div class="legends">' + "".join(parts) + _marks(found) + "</div>"
 
 
@@ -159,27 +172,27 @@ def _legend(kind: str, letter: str, title: str, rows: list[tuple[int, str, int]]
         shown = sorted(sorted(rows, key=lambda row: -row[2])[:_MOST_IN_LEGEND])
     items = "".join(
         f'<li><button type="button" aria-pressed="false" data-kind="{kind}" data-value="{value}">'
-        f'<span class="swatch {letter}{value % COLOURS}"></span>{name} '
+        f"{swatch(letter, value)}{name} "
         f'<span class="size">{count(size)}</span></button></li>'
         for value, name, size in shown
     )
     if len(shown) < len(rows):
         items += f"<li>and {count(len(rows) - len(shown))} smaller ones</li>"
-    return f'<ul class="legend of-{kind}" aria-label="{title}">{items}</ul>'
+    head = f'<li class="title">{title}</li>'
+    return f'<ul class="legend of-{kind}" aria-label="{title}">{head}{items}</ul>'
 
 
 def _marks(found: Findings) -> str:
     drawn = found.plane.drawn
     crosses = int((found.outliers.flagged[drawn] & ~found.plane.beyond).sum())
     far = int(found.plane.beyond.sum())
-    rows = []
-    if crosses:
-        rows.append(f'<li><span class="mark">×</span>outlier <span class="size">{count(crosses)}</span></li>')
-    if far:
-        rows.append(
-            f'<li><span class="mark">▸</span>beyond the frame <span class="size">{count(far)}</span></li>'
-        )
-    return f'<ul class="legend" aria-label="Marks">{"".join(rows)}</ul>' if rows else ""
+    rows = [
+        f'<li><span class="mark">{mark}</span>{name} <span class="size">{count(size)}</span></li>'
+        for mark, name, size in (("×", "outlier", crosses), ("▸", "beyond the frame", far))
+        if size
+    ]
+    head = '<li class="title">Marks</li>'
+    return f'<ul class="legend" aria-label="Marks">{head}{"".join(rows)}</ul>' if rows else ""
 
 
 def _caption(found: Findings) -> str:

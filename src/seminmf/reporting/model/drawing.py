@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from ..._types import FloatArray
+from ..._types import FloatArray, IntArray
 from .markup import count, number, text
 
 __all__ = ["bar", "histogram", "line", "profile"]
 
-_WIDTH, _HEIGHT = 640, 260
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 16, 14, 44
+_WIDTH, _HEIGHT = 640, 270
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 16, 36, 44
 # A signal of more features is drawn by the extremes of so many stretches.
 _STRETCHES = 300
 
@@ -41,8 +41,7 @@ def _chart(label: str, body: str, x_name: str, y_name: str) -> str:
         f'<path class="axis" d="M{_LEFT} {bottom}H{right}"/>'
         f'<text class="name" x="{(_LEFT + right) / 2:g}" y="{_HEIGHT - 6}" '
         f'text-anchor="middle">{text(x_name)}</text>'
-        f'<text class="name" transform="translate(14 {(_TOP + bottom) / 2:g}) rotate(-90)" '
-        f'text-anchor="middle">{text(y_name)}</text></svg>'
+        f'<text class="name" x="4" y="16">{text(y_name)}</text></svg>'
     )
 
 
@@ -69,13 +68,13 @@ def line(history: FloatArray) -> str:
     low, high = low - pad, high + pad
     last = max(int(steps[-1]), 2)
 
-    def across(x: FloatArray) -> FloatArray:
+    def across(x: IntArray) -> FloatArray:
         return _LEFT + 8 + (right - _LEFT - 16) * (np.asarray(x, dtype=float) - 1) / (last - 1)
 
     def up(y: FloatArray | list[float]) -> FloatArray:
         return bottom - (bottom - _TOP) * (np.asarray(y, dtype=float) - low) / (high - low)
 
-    rows = ticks(low, high, 4)
+    rows = ticks(low, high, 6)
     columns = sorted({1, *(int(t) for t in ticks(1, last, 6) if t >= 1 and t == int(t))})
     points = [f"{x:.1f} {y:.1f}" for x, y in zip(across(steps), up(values), strict=True)]
     body = _grid(rows, up(rows))
@@ -88,9 +87,7 @@ def line(history: FloatArray) -> str:
         body += "".join(
             f'<circle class="dot" cx="{p.split()[0]}" cy="{p.split()[1]}" r="2.6"/>' for p in points
         )
-    body += (
-        f'<circle class="end" cx="{points[-1].split()[0]}" cy="{points[-1].split()[1]}" r="5"/>'
-    )
+    body += f'<circle class="end" cx="{points[-1].split()[0]}" cy="{points[-1].split()[1]}" r="5"/>'
     label = (
         f"Line chart: the objective falls from {number(values[0], 4)} to {number(values[-1], 4)} "
         f"in {len(history)} iterations."
@@ -109,7 +106,7 @@ def histogram(residuals: FloatArray, fence: float) -> str:
         low, high = math.log10(max(lowest, top * 1e-9)), math.log10(top)
         scaled = np.log10(np.maximum(values, 10**low))
         at = math.log10(fence) if fence > 0 else low
-        marks = [m for m in _decades(10**low, top)]
+        marks = _decades(10**low, top)
         places = [math.log10(m) for m in marks]
     else:
         low, high = 0.0, max(top, fence) * 1.02

@@ -10,8 +10,8 @@ from html import escape
 from typing import Any
 
 __all__ = [
-    "count", "factor", "json_block", "number", "own", "percent", "plain", "scrolling", "short",
-    "table", "text",
+    "count", "factor", "json_block", "lead", "number", "own", "percent", "plain", "reading",
+    "scrolling", "short", "table", "text",
 ]  # fmt: skip
 
 # Characters that are no text: controls, halves of surrogate pairs, non-characters.
@@ -70,7 +70,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def factor(ratio: float) -> str:
-    """"2.4 ×", or a dash."""
+    """ "2.4 ×", or a dash."""
     return f"{number(ratio, 2)} ×" if math.isfinite(ratio) else "–"
 
 
@@ -95,7 +95,20 @@ def json_block(name: str, value: Any) -> str:
 
 def scrolling(content: str, label: str) -> str:
     """A box that scrolls by itself, also by keyboard, where its content is too wide."""
-    return f'<div class="scroll" role="region" aria-label="{text(label)}" tabindex="0">{content}</div>\n'
+    return (
+        f'<div class="scroll" role="region" aria-label="{text(label)}" tabindex="0">'
+        f"{content}</div>\n"
+    )
+
+
+def lead(words: str) -> str:
+    return f'<p class="lead">{words}</p>\n'
+
+
+def reading(chart: str, facts: list[tuple[str, str]]) -> str:
+    """A chart, and beside it the numbers to read off it."""
+    rows = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+    return f'<figure class="card reading">{chart}<dl>{rows}</dl></figure>\n'
 
 
 def table(

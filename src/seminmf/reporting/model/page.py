@@ -35,7 +35,9 @@ def _policy(style: str, script: str) -> str:
 
 
 def default_title(found: Findings) -> str:
-    return f"What {type(found.subject.factorizer).__name__} found in {count(found.shape[0])} samples"
+    return (
+        f"What {type(found.subject.factorizer).__name__} found in {count(found.shape[0])} samples"
+    )
 
 
 def summary(found: Findings) -> str:
@@ -43,7 +45,9 @@ def summary(found: Findings) -> str:
     n, m, k = found.shape
     fitted = found.subject.factorizer
     steps = f"{count(fitted.n_iter_)} iteration{'s' if fitted.n_iter_ != 1 else ''}"
-    how = f"converged after {steps}" if fitted.converged_ else f"stopped after {steps}, not converged"
+    how = (
+        f"converged after {steps}" if fitted.converged_ else f"stopped after {steps}, not converged"
+    )
     parts = f"{count(k)} part{'s' if k != 1 else ''}"
     explained = percent(found.explained_inside)
     without = " of the samples that are no outliers" if found.outliers.count else ""
@@ -61,9 +65,11 @@ def summary(found: Findings) -> str:
         second = second.replace("samples", "sample") if found.outliers.count == 1 else second
     else:
         second = "No sample is an outlier"
-    return f"{first} {second}; the codes of the others form {groups}." if (
-        found.outliers.count
-    ) else f"{first} {second}; the codes form {groups}."
+    return (
+        f"{first} {second}; the codes of the others form {groups}."
+        if (found.outliers.count)
+        else f"{first} {second}; the codes form {groups}."
+    )
 
 
 def _tiles(found: Findings) -> str:
@@ -128,7 +134,7 @@ def page(found: Findings, title: str | None = None, when: datetime | None = None
         f"<h1><bdi>{text(heading)}</bdi></h1>\n"
         f'<p class="summary">{text(summary(found))}</p>\n{_tiles(found)}'
         f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n</header>\n'
-        "<noscript><p class=\"note\">Without scripts the page is complete but for the tooltips of "
+        '<noscript><p class="note">Without scripts the page is complete but for the tooltips of '
         "the map.</p></noscript>\n"
         f'<main id="content">\n{body}</main>\n'
         f"<footer><p>Made by seminmf on {text(date)}. Everything on this page is in this "

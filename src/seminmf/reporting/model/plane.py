@@ -55,7 +55,7 @@ def plane(
     coordinates, axes = _coordinates(codes, residuals, core)
     low, high = _frame(coordinates[core])
     places = (coordinates[drawn] - low) / (high - low)
-    beyond = ((places < 0) | (places > 1)).any(axis=1)
+    beyond: NDArray[np.bool_] = np.any((places < 0) | (places > 1), axis=1)
     left_out = int(flagged.sum() - flagged[drawn].sum())
     return Plane(drawn, np.clip(places, 0, 1), beyond, axes, len(codes), left_out)
 

@@ -50,6 +50,11 @@ class Subject:
         """A sample's id, or its number."""
         return str(sample) if self.ids is None else self.ids[sample]
 
+    def label(self, sample: int) -> str:
+        """The name of a sample's known class."""
+        assert self.labels is not None
+        return self.labels.names[self.labels.codes[sample]]
+
     def rows(self, samples: IntArray) -> FloatArray:
         """Some samples as a dense array."""
         rows = self.X[samples]
@@ -69,9 +74,7 @@ def subject(
     factorizer = _factorizer(model)
     index = getattr(X, "index", None) if hasattr(X, "iloc") else None
     names_in = getattr(model, "feature_names_in_", None)
-    data = validate_data(
-        model, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False
-    )
+    data = validate_data(model, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
     n, m = data.shape
     if n != len(factorizer.codes_):
         raise ValueError(
