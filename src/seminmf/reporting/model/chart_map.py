@@ -9,7 +9,7 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from .findings import Findings
 from .markup import count, json_block, number, own, short, text
-from .pictures import Scale, address, png, shrunk
+from .pictures import address, png, shrunk
 
 __all__ = ["map_figure", "swatch"]
 
@@ -248,7 +248,7 @@ def _pictures(found: Findings, drawn: IntArray) -> dict[str, Any]:
     """One image with the pictures of all points, as small as it has to be."""
     shape = found.subject.image_shape
     assert shape is not None
-    scale = Scale.of(found.subject.rows(drawn[: min(len(drawn), 500)]))
+    scale = found.picture_scale
     room = int(np.sqrt(_PICTURES / len(drawn)))
     longest = max(4, min(_LONGEST_SIDE, room))
     columns = int(np.ceil(np.sqrt(len(drawn))))
