@@ -95,9 +95,7 @@ def _tiles(found: Findings) -> str:
         ),
     ]
     if found.agreement is not None:
-        tiles.append(
-            ("agreement", percent(found.agreement.accuracy_inside), "with labels, by majority")
-        )
+        tiles.append(("agreement", percent(found.agreement.accuracy_inside), "with the labels"))
     return (
         '<dl class="tiles">'
         + "".join(

@@ -161,7 +161,7 @@ def _probe(checked: Subject) -> None:
     rows, fitted = checked.rows(some), checked.factorizer
     residuals = np.linalg.norm(rows - fitted.codes_[some] @ fitted.components_, axis=1)
     size = np.linalg.norm(rows, axis=1) + residuals
-    wrong = np.abs(residuals - fitted.residuals_[some]) > _SAME * size
+    wrong = ~(np.abs(residuals - fitted.residuals_[some]) <= _SAME * size)  # NaN is wrong too
     if wrong.any():
         raise ValueError(
             f"X is not the data that the model was fitted to: row {int(some[wrong.argmax()])} has "
