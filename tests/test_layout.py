@@ -20,7 +20,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
         "_types",
-        "_docs _validation objective strength metrics datasets",
+        "_docs _validation embedding objective strength metrics datasets",
         "_compile samples",
         "kernels projection_kernels",
         "engines",
@@ -33,10 +33,10 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "estimators",
         "clustering",
         "__init__",
-        "selection io",
+        "selection io anndata",
         "experiments",
         "reporting",
-        "demo",
+        "plotting demo",
         "cli",
         "__main__",
     )

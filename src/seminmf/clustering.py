@@ -12,9 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._types import FloatArray, IntArray
 from ._validation import check_integer
-
-# Tukey's factor for values that are "far out".
-_FAR_FENCE = 3.0
+from .embedding import far_fence
 
 
 def _well_fitted(factorizer: Any, at_least: int) -> Any:
@@ -22,8 +20,7 @@ def _well_fitted(factorizer: Any, at_least: int) -> Any:
     residuals = getattr(factorizer, "residuals_", None)
     if residuals is None:
         return slice(None)
-    lower, upper = np.quantile(residuals, [0.25, 0.75])
-    inside = residuals <= upper + _FAR_FENCE * (upper - lower)
+    inside = residuals <= far_fence(residuals)
     return inside if inside.sum() >= at_least else slice(None)
 
 
