@@ -17,8 +17,6 @@ from ._types import FloatArray
 
 # Tukey's factor for values that are "far out".
 FAR = 3.0
-# A plane needs three points.
-_FEWEST = 3
 
 
 def far_fence(values: FloatArray) -> float:
@@ -42,15 +40,16 @@ class Plane:
 
 
 def fit_plane(codes: FloatArray, residuals: FloatArray | None = None) -> Plane:
-    """The plane of largest variance of the codes that are not far out."""
+    """The plane of largest variance of the codes that are not far out.
+
+    A fence never shuts out more than a quarter, so that half of the samples at least are inside.
+    """
     codes = np.asarray(codes, dtype=np.float64)
     inside = np.ones(len(codes), dtype=np.bool_)
     if residuals is not None:
         inside &= residuals <= far_fence(residuals)
     distance = np.linalg.norm(codes - np.median(codes, axis=0), axis=1)
     inside &= distance <= far_fence(distance)
-    if inside.sum() < _FEWEST:
-        inside[:] = True
     centre = codes[inside].mean(axis=0)
     spread = codes[inside] - centre
     # Eigenvectors of the k × k matrix: the number of samples does not matter.
