@@ -51,8 +51,8 @@ print(f"noise         {0.05 * np.sqrt(n_features - k):.4f}")
 
 # %%
 # The parts explain the data, but they need not be the ones that were used to make them: every basis
-# whose non-negative sums include the samples fits as well. Their plane is what the data determine;
-# its angle to the plane of the true ones is
+# whose non-negative sums include the samples fits as well. The space that they span is what the
+# data determine; its largest angle to the space of the true parts is
 
 angle = np.rad2deg(subspace_angles(truth.T, model.components_.T).max())
 print(f"{angle:.2f} degrees")

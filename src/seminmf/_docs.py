@@ -85,9 +85,22 @@ References
    Factorization with Discriminability for Data Representation", 2017.
 """
 
+_EXAMPLE = """
+Examples
+--------
+>>> from seminmf import {name}
+>>> from seminmf.datasets import make_waveform
+>>> X, _ = make_waveform(200, random_state=0)
+>>> model = {name}(n_components=3, random_state=0).fit({data})
+>>> model.codes_.shape, model.components_.shape
+((200, 3), (3, 21))
+>>> bool((model.codes_ >= 0).all()), model.converged_
+(True, True)
+"""
+
 
 def documented(cls: _Class) -> _Class:
-    """Add the sections Parameters, Attributes and References to a class's docstring."""
+    """Add Parameters, Attributes, References and Examples to a class's docstring."""
     defaults = {
         name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()
     }
@@ -97,5 +110,6 @@ def documented(cls: _Class) -> _Class:
     }
     lines = [inspect.cleandoc(cls.__doc__ or ""), "", "Parameters", "----------"]
     lines += [f"{name} : {_PARAMETERS[name].format(**values)}" for name in defaults]
-    cls.__doc__ = "\n".join(lines) + "\n" + _ATTRIBUTES
+    example = _EXAMPLE.format(name=cls.__name__, data="abs(X)" if cls.__name__ == "NMF" else "X")
+    cls.__doc__ = "\n".join(lines) + "\n" + _ATTRIBUTES + example
     return cls

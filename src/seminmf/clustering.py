@@ -52,6 +52,19 @@ class FactorKMeans(ClusterMixin, BaseEstimator):
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centres of the clusters, in the space of the codes.
     n_features_in_ : int
+        Number of features seen in fit.
+
+    Examples
+    --------
+    >>> from seminmf import FactorKMeans, L21SemiNMF
+    >>> from seminmf.datasets import make_waveform
+    >>> from seminmf.metrics import majority_accuracy
+    >>> X, kind = make_waveform(500, random_state=0)
+    >>> model = FactorKMeans(L21SemiNMF(n_components=10), random_state=0).fit(X)
+    >>> majority_accuracy(kind, model.labels_) > 0.7
+    True
+    >>> model.predict(X[:3]).shape
+    (3,)
     """
 
     def __init__(
