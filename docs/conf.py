@@ -37,6 +37,7 @@ html_title = f"seminmf {version}"
 html_static_path = ["_static"]
 html_css_files = ["seminmf.css"]
 html_copy_source = False
+html_show_copyright = False
 html_show_sourcelink = False
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#0072B2", "color-brand-content": "#0072B2"},
@@ -49,9 +50,10 @@ sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "gallery",
     "within_subsection_order": "FileNameSortKey",
-    "default_thumb_file": None,
     "download_all_examples": False,
     "show_signature": False,
+    "capture_repr": (),
+    "thumbnail_size": (400, 300),
     "show_memory": False,
     "min_reported_time": 3600,
     "write_computation_times": False,
@@ -60,5 +62,4 @@ sphinx_gallery_conf = {
     "reference_url": {"seminmf": None},
     "doc_module": "seminmf",
     "backreferences_dir": None,
-    "plot_gallery": "True",
 }

@@ -22,7 +22,7 @@ robust = FactorKMeans(L21SemiNMF(n_components=6), random_state=0).fit(X)
 squares = FactorKMeans(SemiNMF(n_components=6), random_state=0).fit(X)
 
 # %%
-# What was measured, and what the data look like.
+# What the data look like.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3), sharex=True, layout="constrained")
 points = np.arange(1, 22)
@@ -49,10 +49,11 @@ for name, model in (("L21SemiNMF", robust), ("SemiNMF", squares)):
 plot_parts(robust)
 
 # %%
-# A map of the samples, coloured by what they are. Triangles at the edge lie outside of the window:
-# they are samples that no place among the others fits.
+# A map of the samples, coloured by what they are. Triangles at the edge lie outside of the window,
+# which is that of the samples that are not far out.
 
 names = np.array(["kind 1", "kind 2", "kind 3"])[kind].astype(object)
 names[spoilt] = "spoilt"
 plot_codes(robust, labels=names)
 plt.show()
+# sphinx_gallery_thumbnail_number = 3

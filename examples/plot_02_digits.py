@@ -59,3 +59,4 @@ for row, (name, images) in zip(axes, {"image": clean, **pictures}.items(), stric
 worst = np.argsort(robust.residuals_)[::-1][: spoilt.sum()]
 print(f"{spoilt[worst].sum()} of the {spoilt.sum()} images with the largest residuals are spoilt.")
 plt.show()
+# sphinx_gallery_thumbnail_number = 1

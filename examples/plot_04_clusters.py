@@ -48,3 +48,4 @@ axis.legend()
 
 plot_codes(found["FactorKMeans"])
 plt.show()
+# sphinx_gallery_thumbnail_number = 2

@@ -61,3 +61,4 @@ axis.legend()
 
 plot_outliers(L21SemiNMF(4, random_state=0).fit(X), ids=names, top=15)
 plt.show()
+# sphinx_gallery_thumbnail_number = 1
