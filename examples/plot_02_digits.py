@@ -4,7 +4,7 @@ Images: digits with corrupted pixels
 
 The images of digits that come with scikit-learn, 8 × 8 pixels, with the mean image taken away: what
 is left has both signs, which is what semi-non-negative factorization is for. In a tenth of the
-images a random half of the pixels is black or white by chance.
+images a random half of the pixels is far too dark or far too bright.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ X = clean.copy()
 spoilt = np.zeros(len(X), dtype=bool)
 spoilt[rng.permutation(len(X))[: len(X) // 10]] = True
 broken = spoilt[:, None] & (rng.random(X.shape) < 0.5)
-X[broken] = 8 * rng.integers(0, 2, broken.sum()) - 4.0  # a broken pixel is far too dark or bright
+X[broken] = 8 * rng.integers(0, 2, broken.sum()) - 4.0
 mean = np.median(X, axis=0)
 
 robust = L21SemiNMF(24, alpha=0, beta=0, random_state=0, max_iter=500).fit(X - mean)

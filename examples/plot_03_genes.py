@@ -69,22 +69,30 @@ for row, column in zip(rows, columns, strict=True):
 
 fig, axis = plt.subplots(figsize=(8, 3), layout="constrained")
 limit = np.abs(parts).max()
-shown = axis.imshow(parts.T, cmap="PRGn", vmin=-limit, vmax=limit, aspect="auto")
+shown = axis.imshow(
+    parts.T, cmap="PRGn", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest"
+)
 axis.set(xlabel="gene (programs are genes 0–39, 40–79, …)", ylabel="part")
 axis.set_yticks(range(parts.shape[1]), [str(part + 1) for part in range(parts.shape[1])])
 fig.colorbar(shown, label="weight")
 
 # %%
-# The clusters against the kinds of the intact cells, and the residual of the broken ones.
+# The clusters against the kinds of the intact cells, and the residual of the broken ones. The
+# far fence is a cautious line for samples that would spoil the clusters; the ranking is what finds
+# the broken cells.
 
 intact = ~adata.obs["broken"]
 print(pd.crosstab(adata.obs["kind"][intact], adata.obs["seminmf_cluster"][intact]))
 score = adata.obs["seminmf_outlier"]
+fence = adata.uns["seminmf"]["outlier_fence"]
+worst = score.to_numpy().argsort()[::-1][: broken.sum()]
 print(f"area under the ROC curve of the residual: {roc_auc_score(broken, score):.3f}")
+print(f"broken cells among the {broken.sum()} with the largest residuals: {broken[worst].sum()}")
+print(f"cells beyond the far fence: {(score > fence).sum()}")
 
 fig, axis = plt.subplots(figsize=(6, 3), layout="constrained")
 axis.hist([score[intact], score[~intact]], bins=40, stacked=True, label=["intact", "broken"])
-axis.axvline(adata.uns["seminmf"]["outlier_fence"], color="k", ls="--", label="far fence")
+axis.axvline(fence, color="k", ls="--", label="far fence")
 axis.set(xlabel='.obs["seminmf_outlier"]', ylabel="cells")
 axis.legend()
 plt.show()
