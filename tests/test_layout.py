@@ -20,7 +20,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
         "_types",
-        "_docs _validation embedding objective strength metrics datasets",
+        "_display _docs _validation embedding objective strength metrics datasets",
         "_compile samples",
         "kernels projection_kernels",
         "engines",

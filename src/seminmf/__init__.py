@@ -1,21 +1,32 @@
 """Robust semi-non-negative matrix factorization."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .clustering import FactorKMeans
 from .estimators import NMF, GraphSemiNMF, L21SemiNMF, SemiNMF
 
 if TYPE_CHECKING:
+    from .reporting import Report, report
     from .solver import Progress
 
 __version__ = "0.1.0"
-__all__ = ["NMF", "FactorKMeans", "GraphSemiNMF", "L21SemiNMF", "Progress", "SemiNMF"]
+__all__ = [
+    "NMF",
+    "FactorKMeans",
+    "GraphSemiNMF",
+    "L21SemiNMF",
+    "Progress",
+    "Report",
+    "SemiNMF",
+    "report",
+]
+
+# What stands to the right of this module, or loads the compiler, is imported when asked for.
+_LATER = {"Progress": ".solver", "Report": ".reporting", "report": ".reporting"}
 
 
 def __getattr__(name: str) -> Any:
-    # The solver loads the compiler, so that it is imported only when asked for.
-    if name == "Progress":
-        from .solver import Progress
-
-        return Progress
+    if name in _LATER:
+        return getattr(import_module(_LATER[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -31,7 +31,9 @@ class Plane:
 
     centre: FloatArray
     axes: FloatArray
-    """Two orthonormal rows; the second is zero if the codes vary along a line only."""
+    """Two orthonormal rows; zero where the codes do not vary any further."""
+    shares: tuple[float, float]
+    """How much of the variance of the samples inside each of the two shows."""
     inside: NDArray[np.bool_]
 
     def places(self, codes: FloatArray) -> FloatArray:
@@ -39,28 +41,35 @@ class Plane:
         return np.asarray((codes - self.centre) @ self.axes.T, dtype=np.float64)
 
 
-def fit_plane(codes: FloatArray, residuals: FloatArray | None = None) -> Plane:
-    """The plane of largest variance of the codes that are not far out.
-
-    A fence never shuts out more than a quarter, so that half of the samples at least are inside.
-    """
+def plane_through(codes: FloatArray, inside: NDArray[np.bool_]) -> Plane:
+    """The plane of largest variance of the codes that are ``inside``."""
     codes = np.asarray(codes, dtype=np.float64)
-    inside = np.ones(len(codes), dtype=np.bool_)
-    if residuals is not None:
-        inside &= residuals <= far_fence(residuals)
-    distance = np.linalg.norm(codes - np.median(codes, axis=0), axis=1)
-    inside &= distance <= far_fence(distance)
     centre = codes[inside].mean(axis=0)
     spread = codes[inside] - centre
     # Eigenvectors of the k × k matrix: the number of samples does not matter.
     variances, directions = np.linalg.eigh(spread.T @ spread)
     axes: Any = np.zeros((2, codes.shape[1]))
+    shares = [0.0, 0.0]
     for row, column in enumerate(range(codes.shape[1] - 1, max(codes.shape[1] - 3, -1), -1)):
         if variances[column] > 0:
             axis = directions[:, column]
             # An eigenvector has no sign of its own: its largest entry is positive.
             axes[row] = axis * np.sign(axis[np.abs(axis).argmax()])
-    return Plane(centre, axes, inside)
+            shares[row] = float(variances[column] / variances.sum())
+    return Plane(centre, axes, (shares[0], shares[1]), inside)
+
+
+def fit_plane(codes: FloatArray, residuals: FloatArray | None = None) -> Plane:
+    """The plane of the codes that are not far out.
+
+    A fence never shuts out more than a quarter, so that half of the samples at least are inside.
+    """
+    inside = np.ones(len(codes), dtype=np.bool_)
+    if residuals is not None:
+        inside &= residuals <= far_fence(residuals)
+    distance = np.linalg.norm(codes - np.median(codes, axis=0), axis=1)
+    inside &= distance <= far_fence(distance)
+    return plane_through(codes, inside)
 
 
 def plane(codes: FloatArray, residuals: FloatArray | None = None) -> FloatArray:
