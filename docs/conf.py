@@ -22,11 +22,11 @@ exclude_patterns = ["_build", "gallery/GALLERY_HEADER.rst"]
 templates_path = ["_templates"]
 default_role = "code"
 myst_heading_anchors = 3
+myst_enable_extensions = ["deflist"]
 # The generated pages link to rows and scripts outside of the documentation.
 suppress_warnings = ["myst.header", "config.cache"]
 
 autosummary_generate = True
-autosummary_imported_members = True
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

@@ -78,10 +78,10 @@ feature_names_in_ : ndarray of shape (n_features,)
 
 References
 ----------
-.. [1] A. Rhodes, B. Jiang, J. Jiang, "Graph Regularized Sparse L2,1 Semi-Nonnegative Matrix
+.. [1] Rhodes A., Jiang B., Jiang J., "Graph Regularized Sparse L2,1 Semi-Nonnegative Matrix
    Factorization for Data Reduction".
-.. [2] C. Ding, T. Li, M. Jordan, "Convex and Semi-Nonnegative Matrix Factorizations", 2010.
-.. [3] P. Luo, J. Peng, "Group Sparsity and Graph Regularized Semi-Nonnegative Matrix
+.. [2] Ding C., Li T., Jordan M., "Convex and Semi-Nonnegative Matrix Factorizations", 2010.
+.. [3] Luo P., Peng J., "Group Sparsity and Graph Regularized Semi-Nonnegative Matrix
    Factorization with Discriminability for Data Representation", 2017.
 """
 
