@@ -25,7 +25,7 @@ bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) demo-report build dist .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf $(VENV) demo-report docs/_build docs/gallery docs/generated build dist .pytest_cache .mypy_cache .ruff_cache .coverage
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "seminmf needs Python 3.11 or newer; set PYTHON=/path/to/it")'

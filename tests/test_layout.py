@@ -20,7 +20,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
         "_types",
-        "_display _docs _validation objective strength metrics datasets",
+        "_display _docs _validation embedding objective strength metrics datasets",
         "_compile samples",
         "kernels projection_kernels",
         "fused",
@@ -34,10 +34,10 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "estimators",
         "clustering",
         "__init__",
-        "selection io",
+        "selection io anndata",
         "experiments",
         "reporting",
-        "demo",
+        "plotting demo",
         "cli",
         "__main__",
     )

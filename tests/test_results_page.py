@@ -206,7 +206,7 @@ def test_without_matplotlib_there_is_a_hint(monkeypatch: pytest.MonkeyPatch) -> 
 
     page = results_document({"noise-uspst": made_rows("noise-uspst")})
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r"seminmf\[experiments\]"):
+    with pytest.raises(ImportError, match=r"seminmf\[plot\]"):
         to_html(page)
 
 

@@ -78,16 +78,29 @@ feature_names_in_ : ndarray of shape (n_features,)
 
 References
 ----------
-.. [1] A. Rhodes, B. Jiang, J. Jiang, "Graph Regularized Sparse L2,1 Semi-Nonnegative Matrix
+.. [1] Rhodes A., Jiang B., Jiang J., "Graph Regularized Sparse L2,1 Semi-Nonnegative Matrix
    Factorization for Data Reduction".
-.. [2] C. Ding, T. Li, M. Jordan, "Convex and Semi-Nonnegative Matrix Factorizations", 2010.
-.. [3] P. Luo, J. Peng, "Group Sparsity and Graph Regularized Semi-Nonnegative Matrix
+.. [2] Ding C., Li T., Jordan M., "Convex and Semi-Nonnegative Matrix Factorizations", 2010.
+.. [3] Luo P., Peng J., "Group Sparsity and Graph Regularized Semi-Nonnegative Matrix
    Factorization with Discriminability for Data Representation", 2017.
+"""
+
+_EXAMPLE = """
+Examples
+--------
+>>> from seminmf import {name}
+>>> from seminmf.datasets import make_waveform
+>>> X, _ = make_waveform(200, random_state=0)
+>>> model = {name}(n_components=3, random_state=0).fit({data})
+>>> model.codes_.shape, model.components_.shape
+((200, 3), (3, 21))
+>>> bool((model.codes_ >= 0).all()), model.converged_
+(True, True)
 """
 
 
 def documented(cls: _Class) -> _Class:
-    """Add the sections Parameters, Attributes and References to a class's docstring."""
+    """Add Parameters, Attributes, References and Examples to a class's docstring."""
     defaults = {
         name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()
     }
@@ -97,5 +110,6 @@ def documented(cls: _Class) -> _Class:
     }
     lines = [inspect.cleandoc(cls.__doc__ or ""), "", "Parameters", "----------"]
     lines += [f"{name} : {_PARAMETERS[name].format(**values)}" for name in defaults]
-    cls.__doc__ = "\n".join(lines) + "\n" + _ATTRIBUTES
+    example = _EXAMPLE.format(name=cls.__name__, data="abs(X)" if cls.__name__ == "NMF" else "X")
+    cls.__doc__ = "\n".join(lines) + "\n" + _ATTRIBUTES + example
     return cls

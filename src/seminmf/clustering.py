@@ -13,15 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._display import Displayed
 from ._types import FloatArray, IntArray
 from ._validation import check_integer
+from .embedding import far_fence
 
-# Tukey's factor for values that are "far out".
-_FAR_FENCE = 3.0
-
-
-def far_fence(residuals: FloatArray) -> float:
-    """The residual beyond which a sample is a far outlier: third quartile + 3 × their distance."""
-    lower, upper = np.quantile(residuals, [0.25, 0.75])
-    return float(upper + _FAR_FENCE * (upper - lower))
+__all__ = ["FactorKMeans", "far_fence", "robust_kmeans"]
 
 
 def robust_kmeans(
@@ -63,6 +57,19 @@ class FactorKMeans(ClusterMixin, Displayed):
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centres of the clusters, in the space of the codes.
     n_features_in_ : int
+        Number of features seen in fit.
+
+    Examples
+    --------
+    >>> from seminmf import FactorKMeans, L21SemiNMF
+    >>> from seminmf.datasets import make_waveform
+    >>> from seminmf.metrics import majority_accuracy
+    >>> X, kind = make_waveform(500, random_state=0)
+    >>> model = FactorKMeans(L21SemiNMF(n_components=10), random_state=0).fit(X)
+    >>> majority_accuracy(kind, model.labels_) > 0.7
+    True
+    >>> model.predict(X[:3]).shape
+    (3,)
     """
 
     def __init__(

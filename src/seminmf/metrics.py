@@ -1,16 +1,16 @@
-r"""Scores of a clustering against known classes.
+"""Scores of a clustering against known classes.
 
 All functions compare two labellings of the same samples: `y`, the true classes, and
 `clusters`, what a clustering found. Labels may be of any type that NumPy can sort
 (integers, strings, booleans, dates); only equality matters, never the numbers themselves.
 
-With the counts :math:`n_{cj}` of samples of class :math:`c` in cluster :math:`j`:
+With the counts n_cj of samples of class c in cluster j, and n samples:
 
-=========================  ==============================================================
-`majority_accuracy`        :math:`\frac1n \sum_j \max_c n_{cj}`, clusters may share a class
-`matched_accuracy`         :math:`\frac1n \max_\pi \sum_j n_{\pi(j) j}`, :math:`\pi` one-to-one
-`nmi`                      :math:`I(y; \ell) / \max(H(y), H(\ell))`
-=========================  ==============================================================
+=====================  =========================================================
+`majority_accuracy`    (1/n) Σ_j max_c n_cj: clusters may share a class
+`matched_accuracy`     (1/n) max_π Σ_j n_{π(j) j}, with π one-to-one
+`nmi`                  I(y; labels) / max(H(y), H(labels))
+=====================  =========================================================
 
 The scores called ACC and NMI in the experiments of the paper on robust semi-NMF are
 ``majority_accuracy(y, clusters)`` and ``nmi(y, majority_labels(y, clusters))``.
@@ -109,6 +109,12 @@ def purity(y: ArrayLike, clusters: ArrayLike) -> float:
     -------
     purity : float
         ``majority_accuracy(y, clusters)``.
+
+    Examples
+    --------
+    >>> from seminmf.metrics import purity
+    >>> purity(["a", "a", "b", "b"], [7, 7, 7, 2])
+    0.75
     """
     return majority_accuracy(y, clusters)
 

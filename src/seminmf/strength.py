@@ -7,8 +7,8 @@ of samples n and a typical length s of a sample,
     L21SemiNMF    λ = αβ / (n s)              α = √λ s,   β = √λ n
     GraphSemiNMF  λ^{3/2} = αβ² / (n² s⁴)     α = √λ s²,  β = √λ n s
 
-In both, √λ is the share of the penalties in the objective, up to a factor near one that depends on
-the shape of the data, and the codes come out of the order of one.
+In both, the penalties are in proportion to √λ while they are small (the factor depends on the shape
+of the data, the graph and k), and the codes come out of the order of one.
 """
 
 from __future__ import annotations

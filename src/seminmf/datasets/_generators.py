@@ -20,17 +20,15 @@ _PAIRS = np.array([[1, 2], [0, 2], [0, 1]])  # waves mixed by the classes 0, 1, 
 def make_waveform(
     n_samples: int = 5000, random_state: RandomState = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    r"""Draw from Breiman's waveform problem.
+    """Draw from Breiman's waveform problem.
 
-    .. math:: x_i = u\, h_a(i) + (1 - u)\, h_b(i) + \varepsilon_i, \qquad i = 1, \dots, 21
+    A signal is x_i = u h_a(i) + (1 − u) h_b(i) + ε_i at the points i = 1, …, 21, with u uniform on
+    [0, 1], independent standard normal ε_i, and the triangular waves ::
 
-    with :math:`u` uniform on [0, 1], independent standard normal :math:`\varepsilon_i`, and the
-    triangular waves
-
-    .. math:: h_1(i) = \max(6 - |i - 11|, 0), \quad h_2(i) = h_1(i - 4), \quad h_3(i) = h_1(i + 4),
+        h1(i) = max(6 − |i − 11|, 0),   h2(i) = h1(i − 4),   h3(i) = h1(i + 4),
 
     whose peaks of height 6 stand at points 11, 15 and 7. The class, drawn uniformly, is the pair
-    :math:`(a, b)`.
+    (a, b).
 
     Parameters
     ----------
@@ -44,8 +42,7 @@ def make_waveform(
     X : ndarray of shape (n_samples, 21), float64
         Samples as rows.
     y : ndarray of shape (n_samples,), int64
-        Class 0 mixes :math:`h_2` and :math:`h_3`, class 1 :math:`h_1` and :math:`h_3`, class 2
-        :math:`h_1` and :math:`h_2`.
+        Class 0 mixes h2 and h3, class 1 h1 and h3, class 2 h1 and h2.
 
     See Also
     --------

@@ -48,7 +48,7 @@ def pyplot() -> Any:
     try:
         import matplotlib
     except ImportError as error:
-        raise ImportError('figures need matplotlib: pip install "seminmf[experiments]"') from error
+        raise ImportError('figures need matplotlib: pip install "seminmf[plot]"') from error
     return matplotlib
 
 

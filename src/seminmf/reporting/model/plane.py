@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._types import FloatArray, IntArray
+from ...embedding import plane_through
 
 __all__ = ["Plane", "lay_out"]
 
@@ -69,18 +70,10 @@ def _coordinates(
         return np.column_stack([codes[:, 0], residuals]), ("code of part 0", "residual")
     if k == 2:
         return codes.astype(np.float64), ("code of part 0", "code of part 1")
-    centre = codes[core].mean(axis=0, dtype=np.float64)
-    scatter = np.cov(codes[core], rowvar=False).astype(np.float64)
-    values, directions = np.linalg.eigh(scatter)
-    directions = directions[:, ::-1][:, :2]
-    # The sign of a direction is arbitrary: its largest entry is made positive.
-    largest = np.abs(directions).argmax(axis=0)
-    directions = directions * np.where(directions[largest, [0, 1]] < 0, -1.0, 1.0)
-    total = values.sum()
-    shares = values[::-1][:2] / total if total > 0 else np.zeros(2)
+    fitted = plane_through(codes, core)
     names = ("first", "second")
-    axes = tuple(f"{names[i]} direction of the codes ({shares[i]:.0%})" for i in range(2))
-    return (codes - centre) @ directions, (axes[0], axes[1])
+    axes = tuple(f"{names[i]} direction of the codes ({fitted.shares[i]:.0%})" for i in range(2))
+    return fitted.places(codes), (axes[0], axes[1])
 
 
 def _frame(coordinates: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,194 @@
+"""The samples: a map of them, and those that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import FloatArray
+from .._validation import check_integer
+from ..embedding import far_fence, fit_plane, frame
+from ..reporting.style import Theme
+from ._common import COLOURS, MARKERS, canvas, factorization, per_sample, plain
+
+# More classes than this make a legend larger than the map.
+MOST_IN_LEGEND = 20
+# From this ratio of the largest residual to the median on, a linear axis shows only the outliers.
+LONG_TAIL = 8.0
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Samples that are drawn alike."""
+
+    rows: NDArray[np.bool_]
+    marker: str
+    color: str
+    label: str
+
+
+def _classes(labels: NDArray[Any] | None, n: int, theme: Theme) -> Iterator[_Points]:
+    """One look for each class."""
+    if labels is None:
+        yield _Points(np.ones(n, dtype=np.bool_), "o", theme.l21, "_samples")
+        return
+    for number, value in enumerate(np.unique(labels).tolist()):
+        cycle, place = divmod(number, len(COLOURS))
+        marker = MARKERS[cycle % len(MARKERS)]
+        yield _Points(labels == value, marker, COLOURS[place], plain(value))
+
+
+def _continuous(labels: NDArray[Any]) -> bool:
+    """Numbers that are measured, not counted."""
+    return labels.dtype.kind == "f" and bool((labels != np.round(labels)).any())
+
+
+def plot_codes(model: Any, *, labels: Any = None, ax: Any = None, dark: bool = False) -> Any:
+    """A map of the samples: their codes in the plane that shows most of the ordinary ones.
+
+    The plane is that of the principal components of the codes without far outliers. Samples that
+    fall outside of the window are drawn at its edge, as triangles.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A factorization or a `FactorKMeans`. A model with one component is drawn as its code
+        against the residual.
+    labels : array-like of shape (n_samples,), default=None
+        What to colour by: clusters or classes, or numbers that are not whole, which get a colour
+        bar. None takes the clusters of a `FactorKMeans` (and draws their centres), or no colours.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a new figure.
+    dark : bool, default=False
+        Colours for a dark background.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    fitted = factorization(model)
+    codes = np.asarray(fitted.codes_, dtype=np.float64)
+    residuals = np.asarray(fitted.residuals_, dtype=np.float64)
+    given = None if labels is None else per_sample("labels", labels, len(codes))
+    if given is not None and given.dtype.kind == "O":
+        given = given.astype(str)  # mixed types have no order
+    groups = getattr(model, "labels_", None) if given is None else given
+    plane = fit_plane(codes, residuals)
+    single = codes.shape[1] == 1
+    places = np.column_stack([codes[:, 0], residuals]) if single else plane.places(codes)
+    low, high = frame(places, plane.inside)
+    shown = np.clip(places, low, high)
+    away = (shown != places).any(axis=1)
+    with canvas(ax, dark, 1, (1, 1), (6.4, 4.6)) as (theme, (axes,)):
+        if groups is not None and _continuous(groups):
+            # One far value must not take the whole range of colours.
+            high_value = min(float(np.nanmax(groups)), far_fence(groups[np.isfinite(groups)]))
+            shades = {"cmap": "viridis", "vmin": np.nanmin(groups), "vmax": high_value}
+            for rows, marker, size in ((away, "^", 26), (~away, "o", 13)):
+                drawn = axes.scatter(
+                    *shown[rows].T, c=groups[rows], marker=marker, s=size, linewidths=0,
+                    clip_on=False, **shades,
+                )  # fmt: skip
+            extend = "max" if np.nanmax(groups) > high_value else "neither"
+            axes.figure.colorbar(drawn, ax=axes, extend=extend)
+        else:
+            for points in _classes(groups, len(codes), theme):
+                near, far = points.rows & ~away, points.rows & away
+                look = {"color": points.color, "linewidths": 0, "clip_on": False}
+                axes.scatter(*shown[near].T, marker=points.marker, s=13, label=points.label, **look)
+                axes.scatter(*shown[far].T, marker="^", s=26, label="_beyond", **look)
+        if given is None and not single and hasattr(model, "cluster_centers_"):
+            centres = np.clip(plane.places(model.cluster_centers_), low, high)
+            axes.scatter(
+                *centres.T, marker="P", s=90, facecolor=theme.ink, edgecolor=theme.paper,
+                label="_centres", zorder=3,
+            )  # fmt: skip
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        names = ("code", "residual") if single else ("first direction of the codes", "second")
+        axes.set(xlabel=names[0], ylabel=names[1])
+        handles = axes.get_legend_handles_labels()[0]
+        if 0 < len(handles) <= MOST_IN_LEGEND:
+            title = "cluster" if given is None else None
+            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), markerscale=1.6, title=title)
+    return axes
+
+
+def plot_outliers(
+    model: Any, *, ids: Any = None, top: int = 20, ax: Any = None, dark: bool = False
+) -> Any:
+    """The residuals, which are the outlier scores: how they are distributed, and the largest.
+
+    The dashed line is Tukey's far fence (third quartile + 3 interquartile ranges): `FactorKMeans`
+    leaves the samples beyond it out of its centres.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A factorization or a `FactorKMeans`.
+    ids : array-like of shape (n_samples,), default=None
+        Names of the samples; None counts them from 0.
+    top : int, default=20
+        How many of the largest to name.
+    ax : two Axes, default=None
+        For the distribution and for the ranking; None makes a new figure.
+    dark : bool, default=False
+        Colours for a dark background.
+
+    Returns
+    -------
+    axes : ndarray of two matplotlib Axes
+    """
+    residuals = np.asarray(factorization(model).residuals_, dtype=np.float64)
+    names = np.arange(len(residuals)) if ids is None else per_sample("ids", ids, len(residuals))
+    top = min(check_integer("top", top, 1), len(residuals))
+    fence = far_fence(residuals)
+    worst = np.argsort(-residuals, kind="stable")[:top]
+    size = (4.6, max(3.0, 0.8 + 0.19 * top))
+    with canvas(ax, dark, 2, (1, 2), size) as (theme, axes):
+        left, right = axes
+        _distribution(left, theme, residuals, fence)
+        colours = [COLOURS[5] if residuals[row] > fence else theme.l21 for row in worst]
+        right.barh(np.arange(top), residuals[worst], color=colours, height=0.7)
+        right.set_yticks(np.arange(top), [plain(names[row]) for row in worst], fontsize=8)
+        right.set(xlabel="residual", ylim=(top - 0.4, -0.6))
+        right.grid(visible=False, axis="y")
+        if fence <= residuals[worst[0]]:
+            right.axvline(fence, color=theme.ink, linestyle="--", linewidth=1)
+        right.set_title(f"the {top} largest" if top > 1 else "the largest")
+    return axes
+
+
+def _distribution(axis: Any, theme: Theme, residuals: FloatArray, fence: float) -> None:
+    """A histogram, on a logarithmic axis where the tail is long, and the fence."""
+    largest, median = float(residuals.max()), float(np.median(residuals))
+    if median > 0 and largest > LONG_TAIL * median:
+        # Samples that are fitted exactly are in the first bin.
+        low = max(float(residuals.min()), 1e-2 * median)
+        bins = np.geomspace(low, largest * (1 + 1e-9), 41)
+        axis.hist(np.maximum(residuals, low), bins=bins, color=theme.l21)
+        axis.set_xscale("log")
+        _plain_numbers(axis, low, largest)
+    else:
+        axis.hist(residuals, bins=40, color=theme.l21)
+    beyond = int((residuals > fence).sum())
+    axis.axvline(
+        fence, color=theme.ink, linestyle="--", linewidth=1,
+        label=f"far fence {fence:.3g}\n{beyond} of {len(residuals)} beyond",
+    )  # fmt: skip
+    axis.set(xlabel="residual", ylabel="samples")
+    axis.set_title("all samples")
+    axis.legend()
+
+
+def _plain_numbers(axis: Any, low: float, high: float) -> None:
+    """Ticks 1, 2, 5 and their tens, written as numbers."""
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    steps = (1, 2, 5) if len(decades) <= 4 else (1,)
+    ticks = [float(f"{step}e{power}") for power in decades for step in steps]
+    inside = [tick for tick in ticks if low <= tick <= high]
+    axis.set_xticks(inside, [f"{tick:g}" for tick in inside])
+    axis.set_xticks([], minor=True)
