@@ -17,6 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import CLASSES, GRAPH_MODELS, converging_or_not, make
 from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
+from seminmf.datasets import add_outliers, make_waveform
+from seminmf.embedding import far_fence
 from seminmf.metrics import matched_accuracy
 
 models = pytest.mark.parametrize("model", CLASSES)
@@ -153,6 +155,30 @@ def test_far_outliers_take_no_cluster_for_themselves() -> None:
     labels = FactorKMeans(factorizer, random_state=0).fit_predict(X)
     assert labels.shape == (94,)
     assert matched_accuracy(y, labels[:90]) > 0.9
+
+
+@pytest.mark.parametrize("share", [0.2, 0.35])
+def test_many_outliers_have_no_say_in_the_centres(share: float) -> None:
+    # Quartiles would let them in from a quarter of the samples on.
+    X, outlier = add_outliers(clusters(150)[0], share, scale=20.0, random_state=0)
+    search = FactorKMeans(L21SemiNMF(3), random_state=0)
+    with converging_or_not():
+        search.fit(X)
+    residuals = search.factorizer_.residuals_
+    inside = residuals <= far_fence(residuals)
+    assert inside[~outlier].mean() > 0.95
+    assert inside[outlier].mean() < 0.1
+
+
+def test_clean_samples_all_have_a_say() -> None:
+    X, _ = make_waveform(500, random_state=0)
+    residuals = L21SemiNMF(6, tol=0, max_iter=30).fit(X).residuals_
+    assert residuals.max() <= far_fence(residuals)
+
+
+@pytest.mark.parametrize("rest", [0.0, 1.0])
+def test_exact_fits_are_no_yardstick(rest: float) -> None:
+    assert far_fence(np.r_[np.zeros(60), np.full(40, rest)]) == rest
 
 
 def test_predict_before_fit() -> None:

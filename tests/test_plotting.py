@@ -330,8 +330,8 @@ def test_outliers_are_ranked_and_the_fence_is_drawn(waves: Any, clustered: Any) 
     worst = np.argsort(-residuals)[:12]
     assert np.allclose([bar.get_width() for bar in right.patches], residuals[worst])
     assert [label.get_text() for label in right.get_yticklabels()] == [f"s{i}" for i in worst]
-    lower, upper = np.quantile(residuals, [0.25, 0.75])
-    fence = upper + 3 * (upper - lower)
+    middle = np.median(residuals)
+    fence = middle + 6 * 1.4826 * np.median(np.abs(residuals - middle))
     assert far_fence(residuals) == fence
     for axis in (left, right):
         (line,) = axis.lines

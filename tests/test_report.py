@@ -192,7 +192,7 @@ def test_a_cluster_of_outliers_alone_has_typical_samples_too() -> None:
     rng = np.random.default_rng(0)
     codes = np.vstack([rng.uniform(0, 1, (30, 2)), [[50.0, 50.0]]])
     parts = rng.normal(size=(2, 5))
-    X = codes @ parts
+    X = codes @ parts + rng.normal(size=(31, 5))
     X[30] += 100
     model = FactorKMeans(SemiNMF(2), 2, random_state=0)
     model.factorizer_ = fitted(X, codes, parts)

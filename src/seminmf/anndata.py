@@ -90,8 +90,8 @@ def factorize(
         - ``.varm["seminmf_parts"]``: parts, genes × k; zero for genes that did not take part
         - ``.obs["seminmf_outlier"]``: residual of each cell, the outlier score
         - ``.obs["seminmf_cluster"]``: cluster of each cell, a categorical, if `cluster`
-        - ``.uns["seminmf"]``: parameters, the objective and its history, convergence, and Tukey's
-          far fence of the residuals: cells beyond it had no say in the centres of the clusters
+        - ``.uns["seminmf"]``: parameters, the objective and its history, convergence, and the
+          fence of the residuals: cells beyond it had no say in the centres of the clusters
     """
     _check(adata)
     check_choice("model", model, tuple(_MODELS))

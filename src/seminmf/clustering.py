@@ -32,10 +32,10 @@ def robust_kmeans(
 class FactorKMeans(ClusterMixin, Displayed):
     """Factorize X ≈ V Uᵀ, then cluster the codes V by k-means.
 
-    The centres are those of the samples that the factorization fits: a sample whose residual lies
-    beyond Tukey's far fence (third quartile + 3 interquartile ranges) has no say in them, because a
-    few far codes would take clusters for themselves. It is assigned to the nearest centre like all
-    others. On data without such samples this is plain k-means.
+    The centres are those of the samples that the factorization fits: a sample whose residual is
+    more than 6 deviations (1.4826 median absolute deviations) above the median has no say in them,
+    because a few far codes would take clusters for themselves. It is assigned to the nearest centre
+    like all others. On data without such samples this is plain k-means.
 
     Parameters
     ----------

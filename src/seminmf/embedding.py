@@ -1,8 +1,8 @@
 """A map of the samples: their codes in the plane that shows most of the ordinary ones.
 
 Far outliers would take the first axes of a principal component analysis for themselves and squeeze
-everybody else into a point. So the plane is fitted to the samples inside Tukey's far fence, by
-residual and by distance of their codes, and the others are only placed in it.
+everybody else into a point. So the plane is fitted to the samples inside the far fence, by residual
+and by distance of their codes, and the others are only placed in it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,24 @@ from numpy.typing import NDArray
 
 from ._types import FloatArray
 
-# Tukey's factor for values that are "far out".
-FAR = 3.0
+# Values this many deviations above the median are far out.
+FAR = 6.0
+# Makes the median absolute deviation the standard deviation where values are normal.
+_NORMAL = 1.4826
+# A deviation below this share of the largest value is that of exact fits, and no yardstick.
+_EXACT = 1e-10
 
 
 def far_fence(values: FloatArray) -> float:
-    """Tukey's far fence: the third quartile plus three interquartile ranges."""
-    lower, upper = np.quantile(values, [0.25, 0.75])
-    return float(upper + FAR * (upper - lower))
+    """The value beyond which a sample is far out: six deviations above the median.
+
+    A deviation is 1.4826 median absolute deviations. Medians stay where they are until nearly half
+    of the samples are outliers. Where more than half of the values are the same, as residuals of
+    exact fits are, nothing is known about the others, and the fence is the largest value.
+    """
+    middle, largest = float(np.median(values)), float(np.max(values))
+    deviation = float(np.median(np.abs(values - middle)))
+    return largest if deviation <= _EXACT * largest else middle + FAR * _NORMAL * deviation
 
 
 @dataclass(frozen=True)
@@ -62,14 +72,14 @@ def plane_through(codes: FloatArray, inside: NDArray[np.bool_]) -> Plane:
 def fit_plane(codes: FloatArray, residuals: FloatArray | None = None) -> Plane:
     """The plane of the codes that are not far out.
 
-    A fence never shuts out more than a quarter, so that half of the samples at least are inside.
+    A fence never shuts out half of the samples, but two of them together may; then one has to do.
     """
     inside = np.ones(len(codes), dtype=np.bool_)
     if residuals is not None:
         inside &= residuals <= far_fence(residuals)
     distance = np.linalg.norm(codes - np.median(codes, axis=0), axis=1)
-    inside &= distance <= far_fence(distance)
-    return plane_through(codes, inside)
+    near = inside & (distance <= far_fence(distance))
+    return plane_through(codes, near if 2 * near.sum() >= len(near) else inside)
 
 
 def plane(codes: FloatArray, residuals: FloatArray | None = None) -> FloatArray:

@@ -122,8 +122,8 @@ def plot_outliers(
 ) -> Any:
     """The residuals, which are the outlier scores: how they are distributed, and the largest.
 
-    The dashed line is Tukey's far fence (third quartile + 3 interquartile ranges): `FactorKMeans`
-    leaves the samples beyond it out of its centres.
+    The dashed line is the far fence, six deviations (1.4826 median absolute deviations) above the
+    median: `FactorKMeans` leaves the samples beyond it out of its centres.
 
     Parameters
     ----------

@@ -104,8 +104,8 @@ def outliers_section(found: Findings) -> str:
     n = len(outliers.residuals)
     words = (
         "The residual of a sample is its distance from what the parts can make. Beyond the fence, "
-        "the third quartile plus three times the distance between the quartiles, a sample counts "
-        "as an outlier and has no say in where the clusters are."
+        "six deviations (1.4826 times the median absolute deviation) above the median, a sample "
+        "counts as an outlier and has no say in where the clusters are."
     )
     facts = [
         ("median residual", number(outliers.median)),
