@@ -4,12 +4,24 @@ from typing import TYPE_CHECKING, Any
 
 from .clustering import FactorKMeans
 from .estimators import NMF, GraphSemiNMF, L21SemiNMF, SemiNMF
+from .persistence import ModelFileError, load
+from .preparation import Standardized
 
 if TYPE_CHECKING:
     from .solver import Progress
 
 __version__ = "0.1.0"
-__all__ = ["NMF", "FactorKMeans", "GraphSemiNMF", "L21SemiNMF", "Progress", "SemiNMF"]
+__all__ = [
+    "NMF",
+    "FactorKMeans",
+    "GraphSemiNMF",
+    "L21SemiNMF",
+    "ModelFileError",
+    "Progress",
+    "SemiNMF",
+    "Standardized",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import warnings
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, clone
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._types import FloatArray, IntArray
 from ._validation import check_integer
+from .persistence import Saveable
 
 # Tukey's factor for values that are "far out".
 _FAR_FENCE = 3.0
@@ -27,7 +29,7 @@ def _well_fitted(factorizer: Any, at_least: int) -> Any:
     return inside if inside.sum() >= at_least else slice(None)
 
 
-class FactorKMeans(ClusterMixin, BaseEstimator):
+class FactorKMeans(Saveable, ClusterMixin, BaseEstimator):
     """Factorize X ≈ V Uᵀ, then cluster the codes V by k-means.
 
     The centres are those of the samples that the factorization fits: a sample whose residual lies
@@ -56,6 +58,10 @@ class FactorKMeans(ClusterMixin, BaseEstimator):
         Centres of the clusters, in the space of the codes.
     n_features_in_ : int
     """
+
+    _remedies: ClassVar[dict[str, str]] = {
+        "factorizer": "; use one of seminmf's own factorizations, such as L21SemiNMF",
+    }
 
     def __init__(
         self, factorizer: Any, n_clusters: int | None = None, random_state: Any = None
@@ -122,6 +128,34 @@ class FactorKMeans(ClusterMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         labels: IntArray = self.kmeans_.predict(np.asarray(self.factorizer_.transform(X)))
         return labels
+
+    def _saved_state(self) -> dict[str, Any]:
+        state = super()._saved_state()
+        kmeans = state.pop("kmeans_")
+        del state["cluster_centers_"]  # those of k-means
+        found = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
+        state["kmeans"] = {
+            "parameters": kmeans.get_params(),
+            "found": {name: getattr(kmeans, name) for name in found},
+        }
+        return state
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        stored = state.pop("kmeans")
+        super()._restore_state(state)
+        centres = stored["found"]["cluster_centers_"]
+        if centres.ndim != 2 or centres.shape[1] != self.factorizer_.components_.shape[0]:
+            raise ValueError(f"cluster_centers_ {centres.shape} do not fit the codes")
+        # A fit to the centres themselves sets what scikit-learn keeps for itself; then come the
+        # numbers of the fit that was saved.
+        self.kmeans_ = KMeans(n_clusters=len(centres), init=centres, n_init=1, max_iter=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # centres may be equal
+            self.kmeans_.fit(centres)
+        self.kmeans_.set_params(**stored["parameters"])
+        for name, value in stored["found"].items():
+            setattr(self.kmeans_, name, value)
+        self.cluster_centers_ = centres
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
