@@ -126,7 +126,7 @@ def test_matrices(name: str, tmp_path: Path) -> None:
     assert np.array_equal(table.X.toarray() if sp.issparse(table.X) else table.X, NUMBERS)
     named = name.endswith("h5ad") or name == "dense.npz"
     assert table.named == named
-    assert table.feature_names == (NAMES if named else ("x1", "x2", "x3"))
+    assert table.feature_names == (NAMES if named else ("x0", "x1", "x2"))
 
 
 @pytest.mark.parametrize("name", ["dense.h5ad", "csr.h5ad"])
@@ -206,8 +206,8 @@ TEXTS = {
     "tabs in csv": ("a\tb\n1\t2\n3\t4\n", "", ("a", "b"), [[1, 2], [3, 4]]),
     "pipes": ("a|b\n1|2\n3|4\n", "", ("a", "b"), [[1, 2], [3, 4]]),
     "spaces": ("a  b\n1   2\n 3 4\n", "", ("a", "b"), [[1, 2], [3, 4]]),
-    "no header": ("1,2\n3,4\n", "", ("x1", "x2"), [[1, 2], [3, 4]]),
-    "no header, text": ("1,2,p\n3,4,q\n", "", ("x1", "x2"), [[1, 2], [3, 4]]),
+    "no header": ("1,2\n3,4\n", "", ("x0", "x1"), [[1, 2], [3, 4]]),
+    "no header, text": ("1,2,p\n3,4,q\n", "", ("x0", "x1"), [[1, 2], [3, 4]]),
     "numbers as names": ("0,1\n5,2\n3,4\n", "", ("0", "1"), [[5, 2], [3, 4]]),
     "names of R": ("a b\nr1 1 2\nr2 3 4\n", "", ("a", "b"), [[1, 2], [3, 4]]),
     "index of pandas": (",a,b\n0,1,2\n1,3,4\n", "", ("a", "b"), [[1, 2], [3, 4]]),
@@ -532,7 +532,7 @@ def dense(table: Table) -> Any:
 @pytest.mark.parametrize("sparse", [False, True])
 def test_missing_values(sparse: bool, tmp_path: Path) -> None:
     path = with_gaps(tmp_path, sparse)
-    message = r"3 values are missing or infinite, in 'x1' \(row 2\), 'x2' \(rows 2, 4\)\. .* 2 rows"
+    message = r"3 values are missing or infinite, in 'x0' \(row 2\), 'x1' \(rows 2, 4\)\. .* 2 rows"
     with pytest.raises(TableError, match=message):
         read_table(path)
     dropped = read_table(path, missing="drop")
@@ -554,7 +554,7 @@ def test_nothing_but_missing_values(tmp_path: Path) -> None:
     np.save(path, np.array([[np.nan, 1.0], [np.nan, 2.0]]))
     with pytest.raises(TableError, match="every row has a missing value"):
         read_table(path, missing="drop")
-    with pytest.raises(TableError, match="column 'x1' has no finite value"):
+    with pytest.raises(TableError, match="column 'x0' has no finite value"):
         read_table(path, missing="median")
     many = np.ones((9, 9))
     many[:, :5] = np.nan

@@ -20,7 +20,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
         "_types _files",
-        "_docs _validation objective strength metrics datasets",
+        "_display _docs _validation objective strength metrics datasets",
         "_container",
         "persistence",
         "_compile samples",

@@ -1,5 +1,6 @@
 """Robust semi-non-negative matrix factorization."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .clustering import FactorKMeans
@@ -8,6 +9,7 @@ from .persistence import ModelFileError, load
 from .preparation import Standardized
 
 if TYPE_CHECKING:
+    from .reporting import Report, report
     from .solver import Progress
 
 __version__ = "0.1.0"
@@ -18,16 +20,18 @@ __all__ = [
     "L21SemiNMF",
     "ModelFileError",
     "Progress",
+    "Report",
     "SemiNMF",
     "Standardized",
     "load",
+    "report",
 ]
+
+# What stands to the right of this module, or loads the compiler, is imported when asked for.
+_LATER = {"Progress": ".solver", "Report": ".reporting", "report": ".reporting"}
 
 
 def __getattr__(name: str) -> Any:
-    # The solver loads the compiler, so that it is imported only when asked for.
-    if name == "Progress":
-        from .solver import Progress
-
-        return Progress
+    if name in _LATER:
+        return getattr(import_module(_LATER[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,11 +6,12 @@ import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import ClusterMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._display import Displayed
 from ._types import FloatArray, IntArray
 from ._validation import check_integer
 from .persistence import Saveable
@@ -19,17 +20,24 @@ from .persistence import Saveable
 _FAR_FENCE = 3.0
 
 
-def _well_fitted(factorizer: Any, at_least: int) -> Any:
-    """Which training samples are not far outliers of the factorization."""
-    residuals = getattr(factorizer, "residuals_", None)
-    if residuals is None:
-        return slice(None)
+def far_fence(residuals: FloatArray) -> float:
+    """The residual beyond which a sample is a far outlier: third quartile + 3 × their distance."""
     lower, upper = np.quantile(residuals, [0.25, 0.75])
-    inside = residuals <= upper + _FAR_FENCE * (upper - lower)
-    return inside if inside.sum() >= at_least else slice(None)
+    return float(upper + _FAR_FENCE * (upper - lower))
 
 
-class FactorKMeans(Saveable, ClusterMixin, BaseEstimator):
+def robust_kmeans(
+    codes: FloatArray, residuals: FloatArray | None, n_clusters: int, random_state: Any
+) -> KMeans:
+    """k-means whose centres are those of the samples inside the far fence, if they are enough."""
+    fitted = codes
+    if residuals is not None:
+        inside = residuals <= far_fence(residuals)
+        fitted = codes[inside] if inside.sum() >= n_clusters else codes
+    return KMeans(n_clusters=n_clusters, n_init=10, random_state=random_state).fit(fitted)
+
+
+class FactorKMeans(Saveable, ClusterMixin, Displayed):
     """Factorize X ≈ V Uᵀ, then cluster the codes V by k-means.
 
     The centres are those of the samples that the factorization fits: a sample whose residual lies
@@ -104,10 +112,8 @@ class FactorKMeans(Saveable, ClusterMixin, BaseEstimator):
                 f"n_samples = {X.shape[0]}; choose fewer clusters."
             )
         codes = np.asarray(factorizer.fit_transform(X))
-        fitted = codes[_well_fitted(factorizer, n_clusters)]
-        self.kmeans_ = KMeans(
-            n_clusters=n_clusters, n_init=10, random_state=rng.randint(2**31 - 1)
-        ).fit(fitted)
+        residuals = getattr(factorizer, "residuals_", None)
+        self.kmeans_ = robust_kmeans(codes, residuals, n_clusters, rng.randint(2**31 - 1))
         self.factorizer_ = factorizer
         self.labels_: IntArray = self.kmeans_.predict(codes)
         self.cluster_centers_: FloatArray = self.kmeans_.cluster_centers_
@@ -156,6 +162,18 @@ class FactorKMeans(Saveable, ClusterMixin, BaseEstimator):
         for name, value in stored["found"].items():
             setattr(self.kmeans_, name, value)
         self.cluster_centers_ = centres
+
+    def _outcome(self) -> list[str]:
+        if not hasattr(self, "labels_"):
+            return []
+        sizes = np.bincount(self.labels_)
+        sizes = sizes[sizes > 0]
+        clusters = f"{len(sizes):,} clusters of {sizes.min():,} to {sizes.max():,} samples"
+        inner = self.factorizer_
+        return [*(inner._outcome() if isinstance(inner, Displayed) else []), clusters]
+
+    def _fall(self) -> FloatArray:
+        return np.asarray(getattr(self.factorizer_, "objective_history_", []))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,10 +11,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ._display import Displayed
 from ._docs import documented
 from ._types import FloatArray
 from ._validation import check_integer
@@ -28,7 +29,7 @@ _log = logging.getLogger("seminmf")
 _DTYPES = (np.float64, np.float32)
 
 
-class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
     """What the four have in common."""
 
     _loss: ClassVar[Measure] = SquaredNorm()
@@ -189,6 +190,21 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             return callback(progress) if callable(callback) else None
 
         return observe
+
+    def _outcome(self) -> list[str]:
+        if not hasattr(self, "codes_"):
+            return []
+        shape = f"{len(self.codes_):,} samples × {self.components_.shape[1]:,} features"
+        ended = "converged" if self.converged_ else "not converged"
+        return [
+            f"{shape} in {len(self.components_):,} parts",
+            f"{self.n_iter_:,} iterations, {ended}",
+            f"objective {self.objective_:.6g}",
+            f"distance from optimality {self.kkt_residual_:.2g}",
+        ]
+
+    def _fall(self) -> FloatArray:
+        return self.objective_history_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -186,8 +186,8 @@ def _encode_pair(
     y: ArrayLike, other: ArrayLike, other_name: str
 ) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
     """Return the sorted classes of `y` and the 0-based codes of both labellings, checked."""
-    classes, y_codes = _encode(y, "y")
-    _, other_codes = _encode(other, other_name)
+    classes, y_codes = encode(y, "y")
+    _, other_codes = encode(other, other_name)
     if y_codes.size != other_codes.size:
         raise ValueError(
             f"y and {other_name} must label the same samples, but y has {y_codes.size} entries "
@@ -196,7 +196,7 @@ def _encode_pair(
     return classes, y_codes, other_codes
 
 
-def _encode(labels: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def encode(labels: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the sorted distinct values of one labelling and the position of each label in them."""
     array = np.asarray(labels)
     if array.ndim != 1:
@@ -229,12 +229,16 @@ def _encode(labels: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp
 
 
 def _missing(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mark labels that stand for "no value": NaN, NaT, None."""
+    """Mark labels that stand for "no value": NaN, NaT, None, pandas.NA."""
     if array.dtype.kind in "fc":
         return np.asarray(np.isnan(array), dtype=np.bool_)
     if array.dtype.kind in "mM":
         return np.asarray(np.isnat(array), dtype=np.bool_)
     if array.dtype.kind == "O":
-        absent = [v is None or (isinstance(v, float) and math.isnan(v)) for v in array]
+        # pandas' own missing value cannot be compared, so that it is known by its name.
+        absent = [
+            v is None or (isinstance(v, float) and math.isnan(v)) or type(v).__name__ == "NAType"
+            for v in array
+        ]
         return np.array(absent, dtype=np.bool_)
     return np.zeros(array.shape, dtype=np.bool_)

@@ -206,7 +206,7 @@ def _matrix_columns(
             raise TableError(
                 f"{source} has {X.shape[1]} columns, but the model has {len(features)} features."
             )
-        names = list(features) if features is not None else [f"x{i + 1}" for i in range(X.shape[1])]
+        names = list(features) if features is not None else [f"x{i}" for i in range(X.shape[1])]
         return X, names, False, []
     if features is None:
         return X, raw.names, True, []

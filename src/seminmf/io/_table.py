@@ -53,7 +53,7 @@ class Table:
     """float64, an ndarray or a CSR array."""
     feature_names: tuple[str, ...]
     named: bool
-    """Whether the names come from the file; if not they are x1, x2, …"""
+    """Whether the names come from the file; if not they are x0, x1, …"""
     format: Format
     source: str
     rows: IntArray

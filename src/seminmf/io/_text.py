@@ -206,7 +206,7 @@ def _sniff(path: str, text: str, delimiter: str | None, header: bool | None) -> 
     width = Counter(len(line) for line in body or lines).most_common(1)[0][0]
     has_header = _has_header(lines, decimal) if header is None else header
     if not has_header:
-        names = [f"x{i + 1}" for i in range(width)]
+        names = [f"x{i}" for i in range(width)]
         return _Layout(chosen, decimal, False, names, False, False, lines)
     first = lines[0]
     row_names = len(body) > 0 and width == len(first) + 1 and bool(body[0][-1])

@@ -1,0 +1,195 @@
+"""What a report tells, as numbers: computed here, written elsewhere."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from ..._types import FloatArray, IntArray
+from ...clustering import far_fence, robust_kmeans
+from ...engines import row_squares
+from ...metrics import majority_accuracy, majority_labels, nmi
+from .plane import Plane, plane
+from .subject import Subject
+
+__all__ = ["Agreement", "Cluster", "Findings", "Outliers", "findings"]
+
+# How many samples are listed.
+TYPICAL, RANKED = 5, 20
+# Seed of what a report has to draw itself: the clusters of a bare factorization.
+_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Outliers:
+    """Residuals against the fence that `FactorKMeans` uses too."""
+
+    residuals: FloatArray
+    fence: float
+    median: float
+    flagged: NDArray[np.bool_]
+    ranked: IntArray
+    """The samples with the largest residuals, worst first."""
+
+    @property
+    def count(self) -> int:
+        return int(self.flagged.sum())
+
+    def ratio(self, sample: int) -> float:
+        """A residual in units of the median; NaN where the median is zero."""
+        return float(self.residuals[sample]) / self.median if self.median > 0 else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """One cluster: the samples nearest to and farthest from its centre, outliers left out."""
+
+    number: int
+    size: int
+    outliers: int
+    most: IntArray
+    least: IntArray
+    parts: IntArray
+    """The parts of which its centre has most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Clusters against known labels; the scores of all samples, and without the outliers."""
+
+    counts: IntArray
+    """Labels × clusters."""
+    accuracy: float
+    nmi: float
+    accuracy_inside: float
+    nmi_inside: float
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """Everything a report shows."""
+
+    subject: Subject
+    explained: float
+    """1 − Σ residual² / Σ ‖x‖² over all samples; NaN if X is zero."""
+    explained_inside: float
+    """The same without the outliers."""
+    outliers: Outliers
+    cluster_of: IntArray
+    distances: FloatArray
+    """Of each sample's code to the centre of its cluster."""
+    clusters: tuple[Cluster, ...]
+    usage: FloatArray
+    """Share of each part in the sum of all that is added up, Σ_i v_ij ‖u_j‖; sums to 1."""
+    plane: Plane
+    agreement: Agreement | None
+    cluster_seed: int | None
+    """Seed of the clusters, where the report had to find them itself."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Samples, features, parts."""
+        n, m = self.subject.X.shape
+        return n, m, len(self.subject.factorizer.components_)
+
+
+def findings(about: Subject) -> Findings:
+    """Look at a fitted model."""
+    fitted = about.factorizer
+    codes, parts = np.asarray(fitted.codes_), np.asarray(fitted.components_)
+    outliers = _outliers(np.asarray(fitted.residuals_, dtype=np.float64))
+    inside = ~outliers.flagged
+    cluster_of, centres, seed = _clustering(about, codes, outliers)
+    distances = _distances(codes, centres, cluster_of)
+    clusters = tuple(
+        _cluster(number, centres[number], cluster_of == number, inside, distances)
+        for number in range(len(centres))
+        if (cluster_of == number).any()
+    )
+    squares = row_squares(about.X).astype(np.float64)
+    spent = codes.sum(axis=0, dtype=np.float64) * np.linalg.norm(parts, axis=1)
+    listed = [outliers.ranked, *(c.most for c in clusters), *(c.least for c in clusters)]
+    return Findings(
+        about,
+        _explained(outliers.residuals, squares),
+        _explained(outliers.residuals[inside], squares[inside]),
+        outliers,
+        cluster_of,
+        distances,
+        clusters,
+        spent / (spent.sum() or 1.0),
+        plane(codes, outliers.residuals, outliers.flagged, cluster_of, np.concatenate(listed)),
+        _agreement(about, cluster_of, len(centres), inside),
+        seed,
+    )
+
+
+def _outliers(residuals: FloatArray) -> Outliers:
+    fence = far_fence(residuals)
+    ranked = np.argsort(-residuals, kind="stable")[:RANKED]
+    return Outliers(residuals, fence, float(np.median(residuals)), residuals > fence, ranked)
+
+
+def _clustering(
+    about: Subject, codes: FloatArray, outliers: Outliers
+) -> tuple[IntArray, FloatArray, int | None]:
+    """Clusters and centres: the model's own, or those of its codes."""
+    if hasattr(about.model, "kmeans_"):
+        return about.model.labels_, about.model.cluster_centers_, None
+    with warnings.catch_warnings():
+        # Fewer different codes than clusters: some clusters stay empty, and are not shown.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        kmeans = robust_kmeans(codes, outliers.residuals, codes.shape[1], _SEED)
+    return kmeans.predict(codes), kmeans.cluster_centers_, _SEED
+
+
+def _distances(codes: FloatArray, centres: FloatArray, cluster_of: IntArray) -> FloatArray:
+    squares = np.zeros(len(codes))
+    for j in range(codes.shape[1]):  # by columns, so that no second array of codes is made
+        squares += (codes[:, j] - centres[cluster_of, j]) ** 2
+    return np.sqrt(squares)
+
+
+def _cluster(
+    number: int, centre: FloatArray, member: Any, inside: Any, distances: FloatArray
+) -> Cluster:
+    chosen = np.flatnonzero(member & inside)
+    if not len(chosen):
+        chosen = np.flatnonzero(member)
+    ordered = chosen[np.argsort(distances[chosen], kind="stable")]
+    half = len(ordered) // 2
+    most = ordered[: max(1, min(TYPICAL, len(ordered) - half))]
+    least = ordered[::-1][: min(TYPICAL, half)]
+    largest = np.argsort(-centre, kind="stable")[:3]
+    return Cluster(
+        number,
+        int(member.sum()),
+        int((member & ~inside).sum()),
+        most,
+        least,
+        largest[centre[largest] > 0.05 * max(centre.max(), 0.0)],
+    )
+
+
+def _explained(residuals: FloatArray, squares: FloatArray) -> float:
+    total = float(squares.sum())
+    return 1 - float((residuals**2).sum()) / total if total > 0 else float("nan")
+
+
+def _agreement(about: Subject, cluster_of: IntArray, count: int, inside: Any) -> Agreement | None:
+    if about.labels is None:
+        return None
+    classes = about.labels.codes
+    counts = np.zeros((len(about.labels.names), count), dtype=np.int64)
+    np.add.at(counts, (classes, cluster_of), 1)
+
+    def scores(which: Any) -> tuple[float, float]:
+        y, found = classes[which], cluster_of[which]
+        return majority_accuracy(y, found), nmi(y, majority_labels(y, found))
+
+    return Agreement(counts, *scores(slice(None)), *scores(inside))

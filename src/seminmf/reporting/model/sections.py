@@ -1,0 +1,118 @@
+"""The sections of a report, each from the findings alone."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ...experiments.environment import environment
+from .again import parameters, recipe, value_text
+from .chart_map import map_figure
+from .drawing import line
+from .findings import Findings
+from .markup import count, lead, number, percent, reading, short, table, text
+from .part_cards import parts_section
+from .sample_tables import agreement_section, outliers_section, typical_section
+
+__all__ = ["Section", "sections"]
+
+_VERSIONS = ("python", "seminmf", "numpy", "scipy", "scikit-learn", "numba", "system")
+_FORMULAS = {
+    "NMF": "‖X − V Uᵀ‖²   over U ≥ 0, V ≥ 0",
+    "SemiNMF": "‖X − V Uᵀ‖²   over U, V ≥ 0",
+    "GraphSemiNMF": "‖X − V Uᵀ‖² + α Σ w_ij ‖v_i − v_j‖² + β Σ ‖u_j‖   over U, V ≥ 0",
+    "L21SemiNMF": "Σ ‖x_i − U v_i‖ + α Σ w_ij ‖v_i − v_j‖ + β Σ ‖u_j‖   over U, V ≥ 0",
+}
+
+Section = tuple[str, str, str]
+"""Name, title and HTML."""
+
+
+def sections(found: Findings) -> list[Section]:
+    """All sections that these findings have, in order."""
+    made = [
+        ("objective", "The fall of the objective", _objective(found)),
+        ("samples-map", "A map of the samples", _map(found)),
+        ("parts", "The parts", parts_section(found)),
+        ("typical", "Typical samples", typical_section(found)),
+        ("outliers", "Outliers", outliers_section(found)),
+    ]
+    if found.agreement is not None:
+        made.append(("labels", "Clusters and labels", agreement_section(found)))
+    made.append(("again", "How it was made", _again(found)))
+    return made
+
+
+def _objective(found: Findings) -> str:
+    fitted = found.subject.factorizer
+    history = np.asarray(fitted.objective_history_, dtype=np.float64)
+    words = "What the fit minimises, after each of its iterations"
+    words += "." if fitted.converged_ else "; it was ended by their limit, not by convergence."
+    formula = _FORMULAS.get(type(fitted).__name__)
+    if formula:
+        written = re.sub(r"_(\w+)", r"<sub>\1</sub>", text(formula))
+        words += f'</p><p class="formula lead">{written}'
+    last = "–"
+    if len(history) > 1 and history[-2] != 0:
+        last = percent(1 - history[-1] / history[-2], 4)
+    facts = [
+        ("first", number(history[0], 4)),
+        ("last", number(history[-1], 4)),
+        ("fall in the last iteration", last),
+        ("distance from optimality", number(fitted.kkt_residual_, 2)),
+    ]
+    return lead(words) + reading(line(history), facts)
+
+
+def _map(found: Findings) -> str:
+    words = (
+        "Each point is a sample, placed by its codes: neighbours are made of the same parts in "
+        "similar amounts. Point at one, touch it, or use the arrow keys to see what it is."
+    )
+    return lead(words) + map_figure(found)
+
+
+def _again(found: Findings) -> str:
+    about = found.subject
+    fitted = about.factorizer
+    rows = [
+        (f"<code>{text(name)}</code>", f"<code>{text(short(value_text(value), 80))}</code>")
+        for name, value in parameters(fitted).items()
+    ]
+    if about.model is not fitted:
+        for name in ("n_clusters", "random_state"):
+            value = value_text(getattr(about.model, name))
+            rows.append(
+                (f"FactorKMeans <code>{name}</code>", f"<code>{text(short(value, 80))}</code>")
+            )
+    outcome = [
+        ("objective", number(fitted.objective_, 6)),
+        ("iterations", count(fitted.n_iter_)),
+        ("converged", "yes" if fitted.converged_ else "no"),
+        ("distance from optimality (KKT)", number(fitted.kkt_residual_)),
+        ("α used", number(fitted.alpha_)),
+        ("β used", number(fitted.beta_)),
+    ]
+    here = environment()
+    versions = [(text(name), text(here[name])) for name in _VERSIONS if name in here]
+    seed = ""
+    if found.cluster_seed is not None:
+        seed = (
+            " The model has no clusters of its own: those shown are k-means on its codes, as in "
+            f"<code>FactorKMeans</code>, with seed {found.cluster_seed}."
+        )
+    unseeded = getattr(about.model, "random_state", None) is None
+    if unseeded and getattr(fitted, "random_state", None) is None:
+        seed += " No seed was given; with one the numbers come back exactly."
+    words = "With the same data and versions this program makes the same model again." + seed
+    return (
+        lead(words)
+        + '<pre class="code" tabindex="0" role="region" aria-label="Python program" id="recipe">'
+        + f"<code>{text(recipe(found))}</code></pre>\n"
+        + '<div class="columns">'
+        + table(f"Parameters of {type(fitted).__name__}", ["Name", "Value"], rows, kind="facts")
+        + table("Outcome", ["Name", "Value"], outcome, kind="facts")
+        + table("Versions", ["Name", "Version"], versions, kind="facts")
+        + "</div>\n"
+    )
