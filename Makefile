@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: demo test lint docs bench clean
 
 demo: $(VENV)/demo.stamp
-	$(BIN)/python -m seminmf.demo --out demo-report
+	$(BIN)/python -m seminmf demo --out demo-report
 
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
