@@ -60,9 +60,9 @@ class OneLineGroup(TyperGroup):
                 sys.stderr.write(error.format_message() + "\n")
             else:
                 path = "seminmf" if context is None else context.command_path
-                message = one_line(error.format_message())
+                message = one_line(error.format_message()).rstrip(".")
                 Talk().errors.print(
-                    f"Error: {message} See {path} --help.", markup=False, style="red"
+                    f"Error: {message}. See {path} --help.", markup=False, style="red"
                 )
         code = code if isinstance(code, int) else 0
         if standalone_mode:

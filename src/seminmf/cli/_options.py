@@ -76,7 +76,9 @@ Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
 
 IdOption = Annotated[str | None, typer.Option("--id", help="Column with names of the samples.")]
 LabelsOption = Annotated[str | None, typer.Option(help="Column with known classes.")]
-DropMissing = Annotated[bool, typer.Option(help="Leave out rows with missing values.")]
+DropMissing = Annotated[
+    bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
+]
 FillOption = Annotated[Fill | None, typer.Option(help="Fill missing values in each column.")]
 Delimiter = Annotated[
     str | None, typer.Option(help="Of a text file: a character, tab or space; found out if left.")
@@ -179,6 +181,14 @@ class Choice:
                 f"--strength stands for --alpha and --beta together: leave out {given[1]}, or "
                 "leave out --strength."
             )
+
+    def check(self, n_samples: int) -> None:
+        """Whether there are samples for so many parts and clusters; in words of the options."""
+        for option, count in (("-k", self.components), ("--clusters", self.clusters)):
+            if count is not None and count > n_samples:
+                raise ValueError(
+                    f"{option} {count} is more than there are rows, {n_samples:,}; choose fewer."
+                )
 
     def estimator(self, callback: Callback | None = None) -> Any:
         """The estimator, not fitted; with standardization around it if there is any."""

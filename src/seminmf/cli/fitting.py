@@ -62,7 +62,9 @@ def fit(
     delimiter: o.Delimiter = None,
     header: o.Header = None,
     encoding: o.Encoding = "utf-8",
-    force: Annotated[bool, typer.Option(help="Replace an earlier fit in the folder.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an earlier fit in the folder.")
+    ] = False,
 ) -> None:
     """Factorize a table: writes model, codes, basis, clusters, outlier scores and a report."""
     choice = o.Choice(
@@ -118,6 +120,7 @@ def fit(
 
 def fit_watched(talk: Talk, choice: o.Choice, table: Table) -> tuple[Any, bool]:
     """(fitted model, whether Ctrl-C ended it)."""
+    choice.check(table.X.shape[0])
     watch = Watch(talk, choice.tol, choice.max_iter, choice.n_init)
     with stoppable(watch), watch:
         fitted = choice.estimator(watch.callback()).fit(table.X)
