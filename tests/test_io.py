@@ -532,7 +532,9 @@ def dense(table: Table) -> Any:
 @pytest.mark.parametrize("sparse", [False, True])
 def test_missing_values(sparse: bool, tmp_path: Path) -> None:
     path = with_gaps(tmp_path, sparse)
-    message = r"3 values are missing or infinite, in 'x0' \(row 2\), 'x1' \(rows 2, 4\)\. .* 2 rows"
+    message = (
+        r"3 values are missing or infinite, in 'x0' \(row 2\), 'x1' \(rows 2, 4\)\. .* the 2 rows"
+    )
     with pytest.raises(TableError, match=message):
         read_table(path)
     dropped = read_table(path, missing="drop")

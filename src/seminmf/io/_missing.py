@@ -56,10 +56,12 @@ def _message(source: str, rows: IntArray, columns: IntArray, names: list[str]) -
         more = " …" if len(inside) > _SHOWN else ""
         parts.append(f"{names[column]!r} (row{'s' * (len(inside) > 1)} {listed}{more})")
     more = f" and {len(which) - _SHOWN} more columns" if len(which) > _SHOWN else ""
+    n_rows = len(np.unique(rows))
+    count = "its row" if n_rows == 1 else f"the {n_rows} rows"
     values = "1 value is" if len(rows) == 1 else f"{len(rows)} values are"
     return (
-        f"{source}: {values} missing or infinite, in {', '.join(parts)}{more}. Leave out the "
-        f"{len(np.unique(rows))} rows with --drop-missing, or fill with --fill median."
+        f"{source}: {values} missing or infinite, in {', '.join(parts)}{more}. Leave out "
+        f"{count} with --drop-missing, or fill with --fill median."
     )
 
 
