@@ -7,9 +7,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: demo test lint docs bench clean
 
 demo: $(VENV)/demo.stamp
-	$(BIN)/python -m seminmf demo --out demo-report
+	$(BIN)/python -m seminmf.demo --out demo-report
 
-test: $(VENV)/test.stamp
+test: $(VENV)/test.stamp $(VENV)/browser.stamp
 	$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 lint: $(VENV)/lint.stamp
@@ -30,6 +30,16 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "seminmf needs Python 3.11 or newer; set PYTHON=/path/to/it")'
 	$(PYTHON) -m venv $(VENV)
+
+# A browser for the tests of the report. Where it can be neither found nor installed these are
+# skipped, and the others run.
+$(VENV)/browser.stamp: $(BIN)/python
+	@if ! command -v chromedriver >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  { apt-get -qq update && apt-get -qq install -y chromium chromium-driver; } </dev/null >/dev/null 2>&1 \
+	  || echo "Chromium could not be installed: the tests in a browser will be skipped."; \
+	fi
+	touch $@
 
 $(VENV)/%.stamp: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e '.[$*]'

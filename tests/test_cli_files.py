@@ -598,8 +598,8 @@ def test_the_demonstration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(demo, "explore", lambda: findings)
     said = invoke("demo", "--out", tmp_path / "d", env={"COLUMNS": "300"}).output.splitlines()
     assert said[-4:-1] == findings.sentences()
-    assert said[-1] == f"Report: {tmp_path / 'd' / 'report.html'}"
-    assert (tmp_path / "d" / "report.html").is_file()
+    assert said[-1] == f"Report: {tmp_path / 'd' / 'index.html'}"
+    assert (tmp_path / "d" / "index.html").is_file()
 
 
 # Small parts.

@@ -1,7 +1,7 @@
 """The package at work on data that needs no download: ``python -m seminmf.demo``.
 
 Waveform signals, a tenth of them corrupted, are factorized with default settings. What comes out
-(groups, parts, outliers) is said in three lines and drawn in a report of one HTML file.
+(groups, parts, outliers) is said in three lines and shown in a report of one HTML file.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from . import FactorKMeans, L21SemiNMF, SemiNMF
-from ._types import FloatArray, IntArray
+from ._types import FloatArray
 from .datasets import add_outliers, make_waveform
 from .metrics import majority_accuracy
-from .reporting import report
+from .reporting import Report, report
 
 N_SAMPLES, N_COMPONENTS, CORRUPTED = 2000, 10, 0.1
+# A signal is a random mixture of two of three triangular waves.
+KINDS = np.array(["waves 2 and 3", "waves 1 and 3", "waves 1 and 2"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Findings:
     """What the demonstration found."""
 
-    clustering: FactorKMeans
     X: FloatArray
-    kinds: IntArray
+    kinds: Any
+    clustering: FactorKMeans
     corrupted: Any
     robust_accuracy: float
     plain_accuracy: float
@@ -59,28 +61,18 @@ def explore(n_samples: int = N_SAMPLES, random_state: int = 0) -> Findings:
         intact = ~corrupted
         accuracies.append(majority_accuracy(kinds[intact], clustering.labels_[intact]))
         clusterings.append(clustering)
-    model = clusterings[0].factorizer_
-    worst = np.argsort(model.residuals_)[::-1][: corrupted.sum()]
+    residuals = clusterings[0].factorizer_.residuals_
+    worst = np.argsort(residuals)[::-1][: corrupted.sum()]
     return Findings(
-        clusterings[0], X, kinds, corrupted, accuracies[0], accuracies[1],
-        int(corrupted[worst].sum()), float(roc_auc_score(corrupted, model.residuals_)),
+        X, KINDS[kinds], clusterings[0], corrupted, accuracies[0], accuracies[1],
+        int(corrupted[worst].sum()), float(roc_auc_score(corrupted, residuals)),
     )  # fmt: skip
 
 
-def write(findings: Findings, folder: Path) -> Path:
-    """The report of the robust model in a folder; which file it is."""
-    names = np.array(
-        [f"kind {kind}" for kind in range(int(findings.kinds.max()) + 1)], dtype=object
-    )
-    labels = np.where(findings.corrupted, "corrupted", names[findings.kinds])
-    page = report(
-        findings.clustering,
-        findings.X,
-        labels=labels,
-        feature_names=[f"point {i + 1}" for i in range(findings.X.shape[1])],
-        title="seminmf on noisy signals",
-    )
-    return page.save(folder / "report.html")
+def show(findings: Findings) -> Report:
+    """The robust model as a page."""
+    title = "Noisy signals, a tenth of them corrupted"
+    return report(findings.clustering, findings.X, labels=findings.kinds, title=title)
 
 
 def main() -> None:
@@ -90,7 +82,8 @@ def main() -> None:
     folder: Path = parser.parse_args().out
     folder.mkdir(parents=True, exist_ok=True)
     findings = explore()
-    page = write(findings, folder)
+    page = folder / "index.html"
+    show(findings).save(page)
     for sentence in findings.sentences():
         print(sentence)
     print(f"Report: {page}")

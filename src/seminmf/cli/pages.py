@@ -69,7 +69,7 @@ def demo(
         "Fitting two models to 2,000 signals (the first fit compiles, which takes some seconds) …"
     )
     findings = demonstration.explore()
-    page = demonstration.write(findings, out)
+    page = demonstration.show(findings).save(out / "index.html")
     for sentence in findings.sentences():
         talk.say(sentence)
     talk.result = {"sentences": findings.sentences(), "report": str(page)}

@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .findings import findings
-from .page import page
-from .subject import subject
+from .findings import find
+from .page import compose
+from .subject import checked_subject
 
 __all__ = ["Report", "report"]
 
@@ -115,7 +115,7 @@ def report(
     >>> page.html.startswith("<!DOCTYPE html>")
     True
     """
-    about = subject(
+    about = checked_subject(
         model, X, labels=labels, ids=ids, feature_names=feature_names, image_shape=image_shape
     )
-    return Report(page(findings(about), title))
+    return Report(compose(find(about), title))

@@ -9,7 +9,7 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from .findings import Findings
 from .markup import count, json_block, number, own, short, text
-from .pictures import Scale, address, png, shrunk
+from .pictures import address, png, shrunk
 
 __all__ = ["map_figure", "swatch"]
 
@@ -17,6 +17,8 @@ __all__ = ["map_figure", "swatch"]
 COLOURS, SCORES = 10, 5
 _WIDTH, _HEIGHT, _EDGE = 720, 500, 16
 _MOST_IN_LEGEND, _MOST_NAMES = 30, 30
+# More points than these are drawn smaller.
+_DENSE = 1500
 # Bytes of the pictures of all drawn samples before they are packed, and the longest side of one.
 _PICTURES, _LONGEST_SIDE = 1_500_000, 32
 
@@ -79,7 +81,8 @@ def _score_bins(found: Findings) -> tuple[IntArray, FloatArray]:
 def _svg(found: Findings, x: FloatArray, y: FloatArray, bins: IntArray) -> str:
     drawn, labels = found.plane.drawn, found.subject.labels
     flagged = found.outliers.flagged
-    radius = 2.6 if len(drawn) > 1500 else 3.4
+    dense = len(drawn) > _DENSE
+    radius = 2.6 if dense else 3.4
     marks = []
     for place, sample in enumerate(drawn):
         classes = colour("k", found.cluster_of[sample]) + f" s{bins[sample]}"
@@ -108,7 +111,7 @@ def _svg(found: Findings, x: FloatArray, y: FloatArray, bins: IntArray) -> str:
         '<defs><path id="cross" d="M-3.4-3.4 3.4 3.4M3.4-3.4-3.4 3.4"/>'
         '<path id="far" d="M5.5 0-3.2 4.6V-4.6Z"/></defs>'
         f'<rect class="frame" x="1" y="1" width="{_WIDTH - 2}" height="{_HEIGHT - 2}" rx="10"/>'
-        f'<g id="points">{"".join(marks)}</g>{names}'
+        f'<g id="points"{" class=dense" if dense else ""}>{"".join(marks)}</g>{names}'
         '<circle id="cursor" r="8"/></svg>'
     )
 
@@ -248,7 +251,7 @@ def _pictures(found: Findings, drawn: IntArray) -> dict[str, Any]:
     """One image with the pictures of all points, as small as it has to be."""
     shape = found.subject.image_shape
     assert shape is not None
-    scale = Scale.of(found.subject.rows(drawn[: min(len(drawn), 500)]))
+    scale = found.picture_scale
     room = int(np.sqrt(_PICTURES / len(drawn)))
     longest = max(4, min(_LONGEST_SIDE, room))
     columns = int(np.ceil(np.sqrt(len(drawn))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,16 @@ from ..._types import FloatArray, IntArray
 from ...clustering import far_fence, robust_kmeans
 from ...engines import row_squares
 from ...metrics import majority_accuracy, majority_labels, nmi
-from .plane import Plane, plane
+from .pictures import Scale
+from .plane import Plane, lay_out
 from .subject import Subject
 
-__all__ = ["Agreement", "Cluster", "Findings", "Outliers", "findings"]
+__all__ = ["Agreement", "Cluster", "Findings", "Outliers", "find"]
 
 # How many samples are listed.
 TYPICAL, RANKED = 5, 20
+# So many samples set the scale of colours of all.
+_SCALED = 500
 # Seed of what a report has to draw itself: the clusters of a bare factorization.
 _SEED = 0
 
@@ -91,6 +95,11 @@ class Findings:
     cluster_seed: int | None
     """Seed of the clusters, where the report had to find them itself."""
 
+    @cached_property
+    def picture_scale(self) -> Scale:
+        """One scale for all samples that are shown as images."""
+        return Scale.of(self.subject.rows(self.plane.drawn[:_SCALED]))
+
     @property
     def shape(self) -> tuple[int, int, int]:
         """Samples, features, parts."""
@@ -98,7 +107,7 @@ class Findings:
         return n, m, len(self.subject.factorizer.components_)
 
 
-def findings(about: Subject) -> Findings:
+def find(about: Subject) -> Findings:
     """Look at a fitted model."""
     fitted = about.factorizer
     codes, parts = np.asarray(fitted.codes_), np.asarray(fitted.components_)
@@ -123,7 +132,7 @@ def findings(about: Subject) -> Findings:
         distances,
         clusters,
         spent / (spent.sum() or 1.0),
-        plane(codes, outliers.residuals, outliers.flagged, cluster_of, np.concatenate(listed)),
+        lay_out(codes, outliers.residuals, outliers.flagged, cluster_of, np.concatenate(listed)),
         _agreement(about, cluster_of, len(centres), inside),
         seed,
     )

@@ -12,7 +12,7 @@ from .findings import Findings
 from .markup import count, percent, plain, short, text
 from .sections import sections
 
-__all__ = ["default_title", "page", "summary"]
+__all__ = ["compose", "default_title", "summary"]
 
 
 @cache
@@ -95,9 +95,7 @@ def _tiles(found: Findings) -> str:
         ),
     ]
     if found.agreement is not None:
-        tiles.append(
-            ("agreement", percent(found.agreement.accuracy_inside), "with labels, by majority")
-        )
+        tiles.append(("agreement", percent(found.agreement.accuracy_inside), "with the labels"))
     return (
         '<dl class="tiles">'
         + "".join(
@@ -108,7 +106,7 @@ def _tiles(found: Findings) -> str:
     )
 
 
-def page(found: Findings, title: str | None = None, when: datetime | None = None) -> str:
+def compose(found: Findings, title: str | None = None, when: datetime | None = None) -> str:
     """The report as HTML; the same findings, title and date give the same text."""
     style, script = _asset("report.css"), _asset("report.js")
     heading = plain(title) if title is not None else default_title(found)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..._types import FloatArray, IntArray
 
-__all__ = ["Plane", "plane"]
+__all__ = ["Plane", "lay_out"]
 
 # More points than these only make the page large and the map black.
 MOST_POINTS, MOST_OUTLIERS = 5000, 1500
@@ -39,7 +39,7 @@ class Plane:
         return len(self.drawn) == self.total
 
 
-def plane(
+def lay_out(
     codes: FloatArray,
     residuals: FloatArray,
     flagged: NDArray[np.bool_],

@@ -21,7 +21,7 @@ from .markup import (
     table,
     text,
 )
-from .pictures import Scale, shrunk
+from .pictures import shrunk
 
 __all__ = ["agreement_section", "outliers_section", "typical_section"]
 
@@ -35,12 +35,13 @@ def _sample_images(found: Findings, samples: IntArray, rebuilt: bool = False) ->
     about = found.subject
     assert about.image_shape is not None
     fitted = about.factorizer
-    some = about.rows(found.plane.drawn[:500])
     rows = about.rows(samples)
     if rebuilt:
         rows = np.asarray(fitted.codes_[samples] @ fitted.components_, dtype=np.float64)
-    scale = Scale.of(some)
-    return [scale.image(shrunk(row.reshape(about.image_shape), _LONGEST_SIDE)) for row in rows]
+    return [
+        found.picture_scale.image(shrunk(row.reshape(about.image_shape), _LONGEST_SIDE))
+        for row in rows
+    ]
 
 
 def typical_section(found: Findings) -> str:

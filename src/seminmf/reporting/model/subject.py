@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..._types import FloatArray, IntArray
 from ...metrics import encode
 
-__all__ = ["Labels", "Subject", "subject"]
+__all__ = ["Labels", "Subject", "checked_subject"]
 
 _NEEDED = ("components_", "codes_", "residuals_", "objective_history_")
 # So many rows are enough to see that X is another table than that of the fit.
@@ -61,7 +61,7 @@ class Subject:
         return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
 
 
-def subject(
+def checked_subject(
     model: Any,
     X: Any,
     *,
@@ -161,7 +161,7 @@ def _probe(checked: Subject) -> None:
     rows, fitted = checked.rows(some), checked.factorizer
     residuals = np.linalg.norm(rows - fitted.codes_[some] @ fitted.components_, axis=1)
     size = np.linalg.norm(rows, axis=1) + residuals
-    wrong = np.abs(residuals - fitted.residuals_[some]) > _SAME * size
+    wrong = ~(np.abs(residuals - fitted.residuals_[some]) <= _SAME * size)  # NaN is wrong too
     if wrong.any():
         raise ValueError(
             f"X is not the data that the model was fitted to: row {int(some[wrong.argmax()])} has "

@@ -1,0 +1,441 @@
+"""The report in a real browser: it works by mouse, touch and keyboard, and it keeps to itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from seminmf import FactorKMeans, L21SemiNMF, SemiNMF, report
+from seminmf.datasets import add_outliers, make_waveform
+
+webdriver = pytest.importorskip("selenium.webdriver")
+keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1200,900",
+)  # fmt: skip
+HACK = "window.hacked = true"
+HOSTILE = (
+    f"<script>{HACK}</script>",
+    f'"><img src=x onerror="{HACK}">',
+    f"</script><script>{HACK}</script>",
+    f"<svg onload='{HACK}'>",
+    "<b>bold</b> &amp; \u2028 \u202e",
+)
+
+
+def wait(condition: Callable[[], object], rounds: int = 50) -> None:
+    """Until something is the case; a touch becomes a click a little later."""
+    for _ in range(rounds):
+        if condition():
+            return
+        time.sleep(0.05)
+
+
+class Browser:
+    """A page in Chromium, and what happens to it."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def command(self, name: str, **parameters: Any) -> Any:
+        return self.driver.execute_cdp_cmd(name, parameters)
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(script, *arguments)
+
+    def open(self, page: Path, width: int = 1200, scheme: str = "light") -> None:
+        self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=900, deviceScaleFactor=1, mobile=width < 600,
+        )  # fmt: skip
+        self.media(scheme)
+        for kind in ("browser", "performance"):
+            self.driver.get_log(kind)  # what happened before is of no interest
+        self.driver.get(page.as_uri())
+
+    def media(self, scheme: str, kind: str = "screen") -> None:
+        # Without smooth scrolling an element is where it says when it is clicked.
+        wishes = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in wishes.items()]
+        self.command("Emulation.setEmulatedMedia", media=kind, features=features)
+
+    def find(self, selector: str) -> Any:
+        return self.driver.find_element("css selector", selector)
+
+    def requests(self) -> list[str]:
+        """Addresses that were asked for since the page was opened."""
+        events = [
+            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
+        ]
+        return [
+            event["params"]["request"]["url"]
+            for event in events
+            if event["method"] == "Network.requestWillBeSent"
+        ]
+
+    def samples(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.run(
+            "return JSON.parse(document.getElementById('samples').textContent)"
+        )
+        return found
+
+    def place(self, sample: int) -> dict[str, float]:
+        """Where a sample is in the window, after it was scrolled to."""
+        found: dict[str, float] = self.run(
+            """
+            const svg = document.getElementById("map");
+            svg.scrollIntoView({block: "center", behavior: "instant"});
+            const data = JSON.parse(document.getElementById("samples").textContent);
+            const box = svg.getBoundingClientRect();
+            const scale = box.width / svg.viewBox.baseVal.width;
+            return {x: box.left + data.x[arguments[0]] * scale,
+                    y: box.top + data.y[arguments[0]] * scale};
+            """,
+            sample,
+        )
+        return found
+
+    def hover(self, sample: int) -> None:
+        self.command("Input.dispatchMouseEvent", type="mouseMoved", **self.place(sample))
+
+    @property
+    def tip(self) -> str:
+        """The text of the tooltip; empty if it is not shown."""
+        return str(self.find("#tip").text)
+
+    def colours(self) -> list[str]:
+        found: list[str] = self.run(
+            "return [...document.getElementById('points').children]"
+            ".map(mark => getComputedStyle(mark).color)"
+        )
+        return found
+
+    def background(self) -> str:
+        return str(self.run("return getComputedStyle(document.body).backgroundColor"))
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    chromium = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    driver_path = shutil.which("chromedriver")
+    if chromium is None or driver_path is None:
+        pytest.skip("no chromium and chromedriver: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=driver_path)
+    driver = webdriver.Chrome(options=options, service=service)
+    yield Browser(driver)
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def signals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    X, kinds = make_waveform(300, random_state=0)
+    X, _ = add_outliers(X, 0.1, random_state=0)
+    model = FactorKMeans(L21SemiNMF(12), random_state=0).fit(X)
+    ids = [f"signal {i}" for i in range(300)]
+    page = report(model, X, labels=np.array(["a", "b", "c"])[kinds], ids=ids)
+    return page.save(tmp_path_factory.mktemp("pages") / "signals.html")
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    X, y = load_digits(return_X_y=True)
+    model = L21SemiNMF(8, random_state=0).fit(X[:400])
+    page = report(model, X[:400], labels=y[:400], image_shape=(8, 8))
+    return page.save(tmp_path_factory.mktemp("pages") / "digits.html")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, len(HOSTILE)))
+    page = report(
+        SemiNMF(3, random_state=0).fit(X),
+        X,
+        labels=[HOSTILE[i % 5] for i in range(60)],
+        ids=[f"{HOSTILE[i % 5]} {i}" for i in range(60)],
+        feature_names=HOSTILE,
+        title=" ".join(HOSTILE),
+    )
+    return page.save(tmp_path_factory.mktemp("pages") / "hostile.html")
+
+
+@pytest.mark.parametrize("name", ["signals", "digits", "hostile"])
+def test_the_page_asks_for_nothing_and_complains_of_nothing(
+    browser: Browser, name: str, request: pytest.FixtureRequest
+) -> None:
+    page = request.getfixturevalue(name)
+    browser.open(page)
+    for choice in ("label", "score", "cluster"):
+        browser.find(f"label[for=by-{choice}]").click()
+    browser.hover(0)
+    assert browser.tip
+    asked = [address for address in browser.requests() if not address.startswith("data:")]
+    assert asked == [page.as_uri()]
+    assert browser.driver.get_log("browser") == []
+    loaded = browser.run("return performance.getEntriesByType('resource').map(e => e.name)")
+    assert [address for address in loaded if not address.startswith("data:")] == []
+
+
+def test_the_policy_stops_what_does_not_belong(browser: Browser, signals: Path) -> None:
+    browser.open(signals)
+    browser.run(
+        """
+        const image = new Image(); image.src = "https://example.invalid/spy.png";
+        document.body.append(image);
+        const script = document.createElement("script"); script.textContent = "window.hacked = 1";
+        document.body.append(script);
+        """
+    )
+    assert browser.run("return window.hacked") is None
+    messages = [entry["message"] for entry in browser.driver.get_log("browser")]
+    assert any("img-src" in message for message in messages)
+    assert any("script-src" in message for message in messages)
+
+
+def test_hovering_shows_what_a_sample_is(browser: Browser, signals: Path) -> None:
+    browser.open(signals)
+    samples = browser.samples()
+    assert not browser.tip
+    for number in (samples["home"], samples["end"]):
+        browser.hover(number)
+        lines = browser.tip.splitlines()
+        assert lines[0] == samples["id"][number]
+        words = " ".join(lines)
+        assert f"cluster {samples['cluster'][number]}" in words
+        assert f"label {samples['labels'][samples['label'][number]]}" in words
+        assert f"residual {samples['residual'][number]}" in words
+        assert f"part {samples['parts'][number][0]}" in words
+        assert ("outlier yes" in words) == bool(samples["outlier"][number])
+    browser.command("Input.dispatchMouseEvent", type="mouseMoved", x=5, y=5)
+    assert not browser.tip
+
+
+def test_touching_shows_what_a_sample_is(browser: Browser, signals: Path) -> None:
+    browser.open(signals, width=390)
+    samples = browser.samples()
+    number = samples["home"]
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
+    try:
+        point = browser.place(number)
+        browser.command("Input.dispatchTouchEvent", type="touchStart", touchPoints=[point])
+        browser.command("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        wait(lambda: browser.tip)
+    finally:
+        browser.command("Emulation.setTouchEmulationEnabled", enabled=False)
+    assert browser.tip.splitlines()[0] == samples["id"][number]
+
+
+def test_the_keyboard_moves_between_samples(browser: Browser, signals: Path) -> None:
+    browser.open(signals)
+    samples = browser.samples()
+    stage = browser.find("#stage")
+
+    def press(key: str) -> int:
+        stage.send_keys(key)
+        return int(samples["id"].index(browser.tip.splitlines()[0]))
+
+    first = press(keys.ARROW_RIGHT)
+    assert first == samples["home"]
+    right = press(keys.ARROW_RIGHT)
+    assert samples["x"][right] > samples["x"][first]
+    up = press(keys.ARROW_UP)
+    assert samples["y"][up] < samples["y"][right]
+    left = press(keys.ARROW_LEFT)
+    assert samples["x"][left] < samples["x"][up]
+    down = press(keys.ARROW_DOWN)
+    assert samples["y"][down] > samples["y"][left]
+    assert press(keys.END) == samples["end"]
+    assert press(keys.HOME) == samples["home"]
+    spoken = browser.find("#spoken").get_attribute("textContent")
+    assert spoken.startswith(f"Sample {samples['id'][samples['home']]}: cluster ")
+    stage.send_keys(keys.ESCAPE)
+    assert not browser.tip
+
+
+def test_everything_can_be_reached_by_tabs(browser: Browser, signals: Path) -> None:
+    browser.open(signals)
+    reached = []
+    for _ in range(14):
+        browser.driver.switch_to.active_element.send_keys(keys.TAB)
+        active = browser.driver.switch_to.active_element
+        target = active.get_attribute("href") or "#"
+        reached.append(active.get_attribute("id") or target.partition("#")[2])
+        outline = browser.run("return getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none" or reached[-1].startswith("by-")
+    assert reached[:3] == ["content", "theme", "objective"]
+    assert "by-cluster" in reached
+    assert "stage" in reached
+    browser.find("#by-cluster").send_keys(keys.ARROW_RIGHT)
+    assert browser.find("#by-label").is_selected()
+
+
+def test_colouring(browser: Browser, signals: Path) -> None:
+    browser.open(signals)
+    samples = browser.samples()
+    seen = {}
+    for choice, groups in (
+        ("cluster", [c % 10 for c in samples["cluster"]]),
+        ("label", samples["label"]),
+    ):
+        browser.find(f"label[for=by-{choice}]").click()
+        colours = browser.colours()
+        pairs = set(zip(groups, colours, strict=True))
+        assert len(pairs) == len(set(groups)) == len(set(colours))
+        assert browser.find(f".legend.of-{choice}").is_displayed()
+        seen[choice] = colours
+    browser.find("label[for=by-score]").click()
+    seen["score"] = browser.colours()
+    outliers = {c for c, o in zip(seen["score"], samples["outlier"], strict=True) if o}
+    others = {c for c, o in zip(seen["score"], samples["outlier"], strict=True) if not o}
+    assert len(outliers) == 1
+    assert not outliers & others
+    assert not browser.find(".legend.of-cluster").is_displayed()
+    assert seen["cluster"] != seen["label"] != seen["score"]
+
+
+def test_the_legend_picks_out_a_group(browser: Browser, signals: Path) -> None:
+    browser.open(signals)
+    clusters = browser.samples()["cluster"]
+    button = browser.find('.legend button[data-kind=cluster][data-value="11"]')
+
+    def faded() -> list[bool]:
+        found: list[bool] = browser.run(
+            "return [...document.getElementById('points').children]"
+            ".map(mark => mark.classList.contains('faded'))"
+        )
+        return found
+
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert faded() == [cluster != 11 for cluster in clusters]
+    button.click()
+    assert not any(faded())
+
+
+def test_hostile_strings_do_nothing(browser: Browser, hostile: Path) -> None:
+    browser.open(hostile)
+    samples = browser.samples()
+    stage = browser.find("#stage")
+    for key in (keys.HOME, keys.ARROW_RIGHT, keys.ARROW_DOWN, keys.ARROW_LEFT, keys.ARROW_UP):
+        stage.send_keys(key)
+        assert browser.tip.splitlines()[0] in [" ".join(name.split()) for name in samples["id"]]
+        for selector in ("script", "img", "b", "svg", "a"):
+            assert browser.driver.find_elements("css selector", f"#tip {selector}") == []
+    assert browser.run("return window.hacked") is None
+    assert len(browser.driver.find_elements("css selector", "script")) == 2
+    assert browser.driver.find_elements("css selector", "img, b, [onerror], [onload]") == []
+    assert HOSTILE[0] in browser.find("h1").text
+    assert browser.driver.title.startswith(HOSTILE[0])
+    assert f"<script>{HACK}"[:16] in browser.find("#parts").text
+
+
+@pytest.mark.parametrize("name", ["signals", "digits", "hostile"])
+@pytest.mark.parametrize("width", [360, 768, 1200])
+def test_no_page_is_wider_than_its_window(
+    browser: Browser, name: str, width: int, request: pytest.FixtureRequest
+) -> None:
+    browser.open(request.getfixturevalue(name), width=width)
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    assert browser.run("return innerWidth") == width
+    # Texts in boxes that do not scroll end inside of them.
+    wide = browser.run(
+        "return [...document.querySelectorAll('.card, .tiles > div, .lead, h1, h2')]"
+        ".filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.outerHTML.slice(0, 200))"
+    )
+    assert wide == []
+
+
+def test_light_and_dark(browser: Browser, signals: Path) -> None:
+    browser.open(signals)
+    light, colours = browser.background(), browser.colours()
+    browser.media("dark")
+    dark = browser.background()
+    assert light != dark
+    assert browser.colours() != colours
+    button = browser.find("#theme")
+    assert button.text == "Light"
+    button.click()
+    assert browser.background() == light
+    assert browser.colours() == colours
+    assert button.text == "Dark"
+    button.click()
+    assert browser.background() == dark
+
+
+def test_on_paper_there_is_nothing_to_press(browser: Browser, signals: Path) -> None:
+    browser.open(signals, scheme="dark")
+    browser.media("dark", "print")
+    assert browser.background() == "rgb(255, 255, 255)"
+    for selector in ("nav", "#theme", ".segments"):
+        assert not browser.find(selector).is_displayed()
+    assert browser.find("#map").is_displayed()
+
+
+def test_a_picture_in_the_tooltip(browser: Browser, digits: Path) -> None:
+    browser.open(digits)
+    samples = browser.samples()
+    for number in (samples["home"], samples["end"]):
+        browser.hover(number)
+        drawn = browser.run(
+            "const c = document.querySelector('#tip canvas');"
+            "const pixels = [...c.getContext('2d').getImageData(0, 0, 8, 8).data];"
+            "return pixels.filter((_, i) => i % 4 == 0)"
+        )
+        X = load_digits().data
+        row = X[int(samples["id"][number])]
+        assert np.corrcoef(drawn, row)[0, 1] < -0.999  # dark where there is ink
+    sizes = browser.run("return [...document.images].map(i => [i.naturalWidth, i.naturalHeight])")
+    assert len(sizes) > 8
+    assert all(size == [8, 8] for size in sizes)
+
+
+def test_without_scripts_the_page_is_still_there(
+    browser: Browser, signals: Path, tmp_path: Path
+) -> None:
+    # A policy that forbids all scripts does what a reader does who switches them off.
+    text = signals.read_text("utf-8")
+    start = text.index("script-src '")
+    end = text.index(";", start)
+    page = tmp_path / "still.html"
+    page.write_text(text[:start] + "script-src 'none'" + text[end:], encoding="utf-8")
+    browser.open(page)
+    assert not browser.find("#theme").is_displayed()
+    before = browser.colours()
+    assert len(set(before)) > 5
+    browser.find("label[for=by-label]").click()
+    assert browser.colours() != before
+    assert browser.find("#outliers table").is_displayed()
+
+
+def test_the_frame_of_a_notebook(browser: Browser, signals: Path, tmp_path: Path) -> None:
+    from seminmf import Report
+
+    notebook = tmp_path / "notebook.html"
+    shown = Report(signals.read_text("utf-8"))._repr_html_()
+    notebook.write_text(f'<!DOCTYPE html><meta charset="utf-8">{shown}', encoding="utf-8")
+    browser.open(notebook)
+    browser.driver.switch_to.frame(browser.find("iframe"))
+    try:
+        samples = browser.samples()
+        browser.find("#stage").send_keys(keys.HOME)
+        assert browser.tip.splitlines()[0] == samples["id"][samples["home"]]
+        assert browser.run("return window.origin") == "null"
+    finally:
+        browser.driver.switch_to.default_content()
+    assert browser.driver.get_log("browser") == []
