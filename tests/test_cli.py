@@ -11,6 +11,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from seminmf import cli
+from seminmf.cli import paper
+from seminmf.cli._watch import duration
 from seminmf.experiments import Outcome, Run, Store, read_rows
 from seminmf.experiments import names as experiment_names
 
@@ -112,10 +114,10 @@ def test_progress_on_a_terminal_and_elsewhere(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Run("some-table", "cluster", {}, cost=2.0)
-    monkeypatch.setattr(cli._Reporter, "every", 0.0)
+    monkeypatch.setattr(paper._Reporter, "every", 0.0)
     for terminal in (False, True):
         console = Console(force_terminal=terminal, width=120)
-        with cli._Reporter(console, 4.0) as reporter:
+        with paper._Reporter(console, 4.0) as reporter:
             reporter(Outcome(run, 1, 2))
             reporter(Outcome(run, 2, 2))
         output = capsys.readouterr().out
@@ -144,6 +146,6 @@ def test_the_page_from_saved_rows(tmp_path: Path) -> None:
 
 
 def test_durations() -> None:
-    assert [cli._duration(s) for s in (-1, 0.4, 59, 61, 3600)] == [
+    assert [duration(s) for s in (-1, 0.4, 59, 61, 3600)] == [
         "0 s", "0 s", "59 s", "1 min 01 s", "60 min 00 s",
     ]  # fmt: skip

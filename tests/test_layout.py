@@ -19,8 +19,10 @@ PACKAGE = Path(seminmf.__file__).parent
 ORDER: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
-        "_types",
+        "_types _files",
         "_display _docs _validation embedding objective strength metrics datasets",
+        "_container",
+        "persistence",
         "_compile samples",
         "kernels projection_kernels",
         "fused",
@@ -32,7 +34,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "factorize",
         "training",
         "estimators",
-        "clustering",
+        "clustering preparation",
         "__init__",
         "selection io anndata",
         "experiments",

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from .clustering import FactorKMeans
 from .estimators import NMF, GraphSemiNMF, L21SemiNMF, SemiNMF
+from .persistence import ModelFileError, load
+from .preparation import Standardized
 
 if TYPE_CHECKING:
     from .reporting import Report, report
@@ -16,9 +18,12 @@ __all__ = [
     "FactorKMeans",
     "GraphSemiNMF",
     "L21SemiNMF",
+    "ModelFileError",
     "Progress",
     "Report",
     "SemiNMF",
+    "Standardized",
+    "load",
     "report",
 ]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import warnings
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin, clone
@@ -14,6 +15,7 @@ from ._display import Displayed
 from ._types import FloatArray, IntArray
 from ._validation import check_integer
 from .embedding import far_fence
+from .persistence import Saveable
 
 __all__ = ["FactorKMeans", "far_fence", "robust_kmeans"]
 
@@ -29,7 +31,7 @@ def robust_kmeans(
     return KMeans(n_clusters=n_clusters, n_init=10, random_state=random_state).fit(fitted)
 
 
-class FactorKMeans(ClusterMixin, Displayed):
+class FactorKMeans(Saveable, ClusterMixin, Displayed):
     """Factorize X ≈ V Uᵀ, then cluster the codes V by k-means.
 
     The centres are those of the samples that the factorization fits: a sample whose residual is
@@ -71,6 +73,10 @@ class FactorKMeans(ClusterMixin, Displayed):
     >>> model.predict(X[:3]).shape
     (3,)
     """
+
+    _remedies: ClassVar[dict[str, str]] = {
+        "factorizer": "; use one of seminmf's own factorizations, such as L21SemiNMF",
+    }
 
     def __init__(
         self, factorizer: Any, n_clusters: int | None = None, random_state: Any = None
@@ -135,6 +141,34 @@ class FactorKMeans(ClusterMixin, Displayed):
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         labels: IntArray = self.kmeans_.predict(np.asarray(self.factorizer_.transform(X)))
         return labels
+
+    def _saved_state(self) -> dict[str, Any]:
+        state = super()._saved_state()
+        kmeans = state.pop("kmeans_")
+        del state["cluster_centers_"]  # those of k-means
+        found = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
+        state["kmeans"] = {
+            "parameters": kmeans.get_params(),
+            "found": {name: getattr(kmeans, name) for name in found},
+        }
+        return state
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        stored = state.pop("kmeans")
+        super()._restore_state(state)
+        centres = stored["found"]["cluster_centers_"]
+        if centres.ndim != 2 or centres.shape[1] != self.factorizer_.components_.shape[0]:
+            raise ValueError(f"cluster_centers_ {centres.shape} do not fit the codes")
+        # A fit to the centres themselves sets what scikit-learn keeps for itself; then come the
+        # numbers of the fit that was saved.
+        self.kmeans_ = KMeans(n_clusters=len(centres), init=centres, n_init=1, max_iter=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # centres may be equal
+            self.kmeans_.fit(centres)
+        self.kmeans_.set_params(**stored["parameters"])
+        for name, value in stored["found"].items():
+            setattr(self.kmeans_, name, value)
+        self.cluster_centers_ = centres
 
     def _outcome(self) -> list[str]:
         if not hasattr(self, "labels_"):

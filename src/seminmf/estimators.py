@@ -7,6 +7,7 @@ arithmetic here: `seminmf.training` is imported when a fit begins, and with it t
 from __future__ import annotations
 
 import logging
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from ._docs import documented
 from ._types import FloatArray
 from ._validation import check_integer
 from .objective import Measure, Norm, SquaredNorm
+from .persistence import Saveable
 
 if TYPE_CHECKING:
     from .solver import Callback, Progress
@@ -27,7 +29,7 @@ _log = logging.getLogger("seminmf")
 _DTYPES = (np.float64, np.float32)
 
 
-class _Factorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
+class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
     """What the four have in common."""
 
     _loss: ClassVar[Measure] = SquaredNorm()
@@ -37,6 +39,10 @@ class _Factorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displaye
     _no_graph: ClassVar[dict[str, Any]] = {
         "alpha": 0.0, "beta": 0.0, "strength": 0.0, "graph": "knn", "n_neighbors": 5,
     }  # fmt: skip
+
+    _remedies: ClassVar[dict[str, str]] = {
+        "graph": '; fit with graph="knn", or with the matrix graph=transformer.fit_transform(X)',
+    }
 
     n_components: int
     callback: Callback | None
@@ -146,6 +152,24 @@ class _Factorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displaye
             )
         samples: FloatArray = codes @ self.components_.astype(codes.dtype, copy=False)
         return samples
+
+    def _saved_state(self) -> dict[str, Any]:
+        """With what `transform` needs: the basis and, with a graph, training samples and codes."""
+        projector = {
+            field.name: getattr(self._projector, field.name) for field in fields(self._projector)
+        }
+        return {**super()._saved_state(), "projector": projector}
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        from .projection import Projector
+
+        self._projector = Projector(**state.pop("projector"))
+        super()._restore_state(state)
+        m, k = self._projector.basis.shape
+        if self.components_.shape != (k, m) or self.n_features_in_ != m:
+            raise ValueError(f"components_ {self.components_.shape} do not fit {m} features")
+        if self.codes_.shape != (len(self.residuals_), k):
+            raise ValueError(f"codes_ {self.codes_.shape} do not fit {k} components")
 
     @property
     def _n_features_out(self) -> int:

@@ -109,6 +109,20 @@ class Projector:
     n_neighbors: int = 0
     transformer: Any = None
 
+    def __post_init__(self) -> None:
+        """Shapes that do not fit would be read beyond their end by the compiled loops."""
+        m, k = self.basis.shape
+        if self.training_codes is None:
+            return
+        n = self.training_codes.shape[0]
+        if self.training_codes.shape != (n, k) or self.training.shape != (n, m):
+            raise ValueError(
+                f"training samples {self.training.shape} and codes {self.training_codes.shape} do "
+                f"not fit a basis of shape {self.basis.shape}"
+            )
+        if self.transformer is None and not 1 <= self.n_neighbors <= n:
+            raise ValueError(f"n_neighbors is {self.n_neighbors}, with {n} training samples")
+
     def codes(self, X: Any) -> FloatArray:
         basis = self.basis.astype(X.dtype, copy=False)
         if self.training_codes is None:

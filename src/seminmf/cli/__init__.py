@@ -1,0 +1,18 @@
+"""The command ``seminmf``: arguments, progress and words, nothing else.
+
+A module here holds a group of commands and registers them with `app` by `command`, which gives
+each the common options, one-line errors and an example.
+"""
+
+from __future__ import annotations
+
+# The order in which the modules are imported is that of the commands in the help.
+from . import applying, datasets, fitting, pages, paper
+from ._command import app
+
+__all__ = ["app", "applying", "datasets", "fitting", "main", "pages", "paper"]
+
+
+def main() -> None:
+    """Entry point of the command."""
+    app()

@@ -1,0 +1,193 @@
+"""The folder of a fit: model, tables, page and what was done, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._files import atomic, beside
+from ._talk import to_json
+
+if TYPE_CHECKING:
+    from ..io import Format, Table
+
+MODEL, RUN, REPORT = "model.seminmf", "run.json", "report.html"
+RUN_FORMAT = "seminmf-run"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A model taken apart: the standardization around it, if any, and the factorization in it."""
+
+    model: Any
+    clusters: Any
+    factorizer: Any
+
+    @classmethod
+    def of(cls, model: Any) -> Parts:
+        inner = getattr(model, "model_", model)
+        return cls(model, inner, getattr(inner, "factorizer_", inner))
+
+    def standardized(self, X: Any) -> Any:
+        """Samples as the factorization sees them."""
+        return X if self.model is self.clusters else self.model.standardize(X)
+
+
+def check_target(out: Path, force: bool) -> None:
+    """Before any long work: whether the folder can be written."""
+    if out.exists() and not out.is_dir():
+        raise FileExistsError(f"--out {out} is a file; name a folder.")
+    if out.is_dir() and any(out.iterdir()):
+        if not force:
+            raise FileExistsError(
+                f"--out {out} is not empty; choose another folder, or --force to replace a fit."
+            )
+        if not (out / RUN).is_file():
+            raise FileExistsError(
+                f"--out {out} is not the folder of a fit; --force replaces only these."
+            )
+    place = out
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        raise NotADirectoryError(f"--out {out}: {place} is a file, not a folder.")
+    try:
+        probe = beside(place / "probe")
+        probe.mkdir()
+        probe.rmdir()
+    except OSError as error:
+        raise PermissionError(f"--out {out}: cannot write in {place} ({error.strerror}).") from None
+
+
+@contextmanager
+def folder(out: Path) -> Iterator[Path]:
+    """A folder to write to, whose files come to stand in ``out`` at the end.
+
+    A new folder appears by one renaming. In one that is there each file is replaced in one step,
+    `RUN` last; what an earlier fit left and this one does not write is removed, and what is not
+    from a fit stays.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    scratch = beside(out.absolute())
+    scratch.mkdir()
+    try:
+        yield scratch
+        if not out.exists():
+            scratch.rename(out)
+            return
+        old = set(_files_of(out))
+        names = sorted((file.name for file in scratch.iterdir()), key=lambda name: name == RUN)
+        for name in names:
+            (scratch / name).replace(out / name)
+        for name in old - set(names):
+            (out / name).unlink(missing_ok=True)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _files_of(out: Path) -> list[str]:
+    """The files that the fit in a folder wrote."""
+    if not (out / RUN).is_file():
+        return []
+    names = read_run(out)["files"]
+    return [name for name in names.values() if Path(name).name == name]
+
+
+def read_run(out: Path) -> dict[str, Any]:
+    """What was done in the folder of a fit."""
+    path = out / RUN
+    if not out.is_dir():
+        raise FileNotFoundError(f"{out} is not a folder; give the --out folder of seminmf fit.")
+    if not path.is_file():
+        raise FileNotFoundError(f"{out} has no {RUN}; give the --out folder of seminmf fit.")
+    try:
+        run = json.loads(path.read_bytes())
+        if run["format"] != RUN_FORMAT or not isinstance(run["files"], dict):
+            raise ValueError("another format")
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error}); fit again with --force.") from None
+    return dict(run)
+
+
+def write_run(scratch: Path, run: dict[str, Any]) -> None:
+    with atomic(scratch / RUN) as stream:
+        stream.write((to_json(run, indent=1) + "\n").encode())
+
+
+def sha256(path: str) -> str:
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as stream:
+        while piece := stream.read(2**20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def keys(table: Table, format: Format) -> dict[str, Any]:
+    """Columns that say which sample a row is; none where a file holds numbers alone."""
+    if table.ids is not None:
+        return {table.id_name or "id": table.ids}
+    if format.kind in ("npy", "npz"):
+        return {}
+    return {"row": table.rows + 1}
+
+
+def code_columns(codes: Any) -> dict[str, Any]:
+    return {f"part_{j}": codes[:, j] for j in range(codes.shape[1])}
+
+
+def write_tables(scratch: Path, parts: Parts, table: Table) -> dict[str, str]:
+    """Codes, basis, clusters and outliers in the format of the input; their files by what."""
+    import numpy as np
+
+    from ..clustering import far_fence
+    from ..io import write_table
+
+    factorizer = parts.factorizer
+    samples = keys(table, table.format)
+    residuals = factorizer.residuals_
+    rank = np.empty(len(residuals), dtype=np.int64)
+    rank[np.argsort(-residuals, kind="stable")] = np.arange(1, len(residuals) + 1)
+    basis = code_columns(factorizer.components_.T)
+    if table.named or table.format.kind not in ("npy", "npz"):
+        basis = {"feature": np.array(table.feature_names, dtype=object), **basis}
+    tables = {
+        "codes": {**samples, **code_columns(factorizer.codes_)},
+        "basis": basis,
+        "clusters": {**samples, "cluster": parts.clusters.labels_},
+        "outliers": {
+            **samples,
+            "outlier_score": residuals,
+            "rank": rank,
+            "far_outlier": residuals > far_fence(residuals),
+        },
+    }
+    if not samples and table.n_dropped:
+        tables["rows"] = {"row": table.rows + 1}
+    return {
+        what: write_table(scratch / what, columns, format=table.format).name
+        for what, columns in tables.items()
+    }
+
+
+def write_report(
+    path: Path, parts: Parts, table: Table, image_shape: tuple[int, int] | None, title: str | None
+) -> None:
+    """The page about a fit; samples without ids go by their row in the file."""
+    from ..reporting import report
+
+    ids = [f"row {row + 1}" for row in table.rows] if table.ids is None else table.ids
+    report(
+        parts.clusters,
+        parts.standardized(table.X),
+        labels=table.labels,
+        ids=ids,
+        feature_names=table.feature_names if table.named else None,
+        image_shape=image_shape,
+        title=title,
+    ).save(path)

@@ -1,0 +1,243 @@
+"""Options that several commands have, and what they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ._talk import Talk
+
+if TYPE_CHECKING:
+    from ..io import Table
+    from ..solver import Callback
+
+
+class Model(StrEnum):
+    l21 = "l21"
+    graph = "graph"
+    semi = "semi"
+    nmf = "nmf"
+
+
+class Solver(StrEnum):
+    cd = "cd"
+    mu = "mu"
+
+
+class Init(StrEnum):
+    auto = "auto"
+    random = "random"
+    svd = "svd"
+    kmeans = "kmeans"
+    exemplar = "exemplar"
+
+
+class Standardize(StrEnum):
+    none = "none"
+    mean = "center"
+    scale = "scale"
+    robust = "robust"
+
+
+class Fill(StrEnum):
+    median = "median"
+
+
+_FORMATS = "CSV, TSV (also .gz), Parquet, NPY, NPZ, Matrix Market or H5AD; - is CSV from stdin."
+DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=f"Table: {_FORMATS}")]
+Components = Annotated[int, typer.Option("--components", "-k", min=1, help="Number of parts.")]
+ModelOption = Annotated[
+    Model, typer.Option("--model", "-m", help="l21 is robust; graph, semi, nmf: least squares.")
+]
+Strength = Annotated[
+    float | None, typer.Option(min=0, help="Of both penalties together; needs no tuning.")
+]
+Alpha = Annotated[float | None, typer.Option(min=0, help="Weight of the graph penalty.")]
+Beta = Annotated[float | None, typer.Option(min=0, help="Weight of the penalty on the parts.")]
+Clusters = Annotated[
+    int | None,
+    typer.Option("--clusters", "-c", min=1, help="Number of clusters; as many as parts."),
+]
+StandardizeOption = Annotated[
+    Standardize,
+    typer.Option(help="Columns: minus mean; also by deviation; or median and quartiles."),
+]
+SolverOption = Annotated[Solver, typer.Option(help="cd is fast, mu the paper's algorithm.")]
+InitOption = Annotated[Init, typer.Option(help="Start.")]
+NInit = Annotated[int, typer.Option(min=1, help="Number of starts; the best is kept.")]
+MaxIter = Annotated[int, typer.Option(min=1, help="Most iterations of a start.")]
+Tol = Annotated[float, typer.Option(min=0, help="Stop when the objective falls by less.")]
+Neighbors = Annotated[int, typer.Option(min=1, help="Neighbours of a sample in the graph.")]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+
+IdOption = Annotated[str | None, typer.Option("--id", help="Column with names of the samples.")]
+LabelsOption = Annotated[str | None, typer.Option(help="Column with known classes.")]
+DropMissing = Annotated[
+    bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
+]
+FillOption = Annotated[Fill | None, typer.Option(help="Fill missing values in each column.")]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Of a text file: a character, tab or space; found out if left.")
+]
+Header = Annotated[
+    bool | None, typer.Option(help="Whether a text file names its columns; found out if left.")
+]
+Encoding = Annotated[str, typer.Option(help="Of a text file.")]
+OutFile = Annotated[
+    str,
+    typer.Option("--out", "-o", help="File to write, by its ending; - is CSV to stdout."),
+]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a table."""
+
+    id: str | None = None
+    labels: str | None = None
+    missing: str = "error"
+    delimiter: str | None = None
+    header: bool | None = None
+    encoding: str = "utf-8"
+
+    @classmethod
+    def chosen(
+        cls,
+        id: str | None,
+        labels: str | None,
+        drop_missing: bool,
+        fill: Fill | None,
+        delimiter: str | None,
+        header: bool | None,
+        encoding: str,
+    ) -> Reading:
+        if drop_missing and fill is not None:
+            raise ValueError("--drop-missing and --fill exclude each other; choose one.")
+        missing = "drop" if drop_missing else "error" if fill is None else fill.value
+        return cls(id, labels, missing, delimiter, header, encoding)
+
+    def read(self, path: str, features: Any = None) -> Table:
+        from ..io import read_table
+
+        return read_table(path, features=features, **asdict(self))
+
+
+def describe(talk: Talk, table: Table) -> None:
+    """Say what was read, what was skipped, and why."""
+    import scipy.sparse as sp
+
+    n, m = table.X.shape
+    kind = "sparse matrix" if sp.issparse(table.X) else "numeric"
+    parts = [f"{n:,} rows", f"{m:,} {kind} column{'s' * (m != 1)}"]
+    if table.id_name is not None:
+        parts.append(f"ids from {table.id_name!r}")
+    if table.label_name is not None:
+        parts.append(f"labels from {table.label_name!r}")
+    talk.say(f"Read {table.source}: {', '.join(parts)}.")
+    if table.n_dropped:
+        talk.say(f"Left out {table.n_dropped:,} rows with missing values.")
+    if table.n_filled:
+        talk.say(f"Filled {table.n_filled:,} missing values with the median of their column.")
+    shown = table.skipped[:8]
+    if shown:
+        listed = "; ".join(f"{column.name!r}: {column.reason}" for column in shown)
+        more = f"; and {len(table.skipped) - 8} more" if len(table.skipped) > 8 else ""
+        talk.say(f"Columns not used: {listed}{more}.")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which model to fit."""
+
+    model: str
+    components: int
+    strength: float | None
+    alpha: float | None
+    beta: float | None
+    clusters: int | None
+    standardize: str
+    solver: str
+    init: str
+    n_init: int
+    max_iter: int
+    tol: float
+    neighbors: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        penalties = {"--strength": self.strength, "--alpha": self.alpha, "--beta": self.beta}
+        given = [name for name, value in penalties.items() if value is not None]
+        if given and self.model in ("semi", "nmf"):
+            raise ValueError(
+                f"--model {self.model} has no penalties: leave out {' and '.join(given)}, or "
+                "choose --model l21 or --model graph."
+            )
+        if self.strength is not None and len(given) > 1:
+            raise ValueError(
+                f"--strength stands for --alpha and --beta together: leave out {given[1]}, or "
+                "leave out --strength."
+            )
+
+    def check(self, n_samples: int) -> None:
+        """Whether there are samples for so many parts and clusters; in words of the options."""
+        for option, count in (("-k", self.components), ("--clusters", self.clusters)):
+            if count is not None and count > n_samples:
+                raise ValueError(
+                    f"{option} {count} is more than there are rows, {n_samples:,}; choose fewer."
+                )
+
+    def estimator(self, callback: Callback | None = None) -> Any:
+        """The estimator, not fitted; with standardization around it if there is any."""
+        from .. import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF, Standardized
+
+        classes = {"l21": L21SemiNMF, "graph": GraphSemiNMF, "semi": SemiNMF, "nmf": NMF}
+        options: dict[str, Any] = {
+            "solver": self.solver, "init": self.init, "n_init": self.n_init,
+            "max_iter": self.max_iter, "tol": self.tol, "random_state": self.seed,
+            "callback": callback,
+        }  # fmt: skip
+        if self.model in ("l21", "graph"):
+            options["n_neighbors"] = self.neighbors
+            for name in ("strength", "alpha", "beta"):
+                if getattr(self, name) is not None:
+                    options[name] = getattr(self, name)
+        factorizer = classes[self.model](self.components, **options)
+        clusters = FactorKMeans(factorizer, n_clusters=self.clusters, random_state=self.seed)
+        if self.standardize == "none":
+            return clusters
+        return Standardized(clusters, self.standardize)  # type: ignore[arg-type]
+
+
+def image_shape_of(text: str | None, n_features: int) -> tuple[int, int] | None:
+    """``16x16`` as numbers, if there are so many features."""
+    if text is None:
+        return None
+    height, _, width = text.lower().replace("×", "x").partition("x")
+    if not (height.isdecimal() and width.isdecimal()):
+        raise ValueError(f"--image-shape must be as in 16x16, height and width, got {text!r}.")
+    shape = int(height), int(width)
+    if shape[0] * shape[1] != n_features:
+        raise ValueError(
+            f"--image-shape {text} has {shape[0] * shape[1]:,} pixels, but the table has "
+            f"{n_features:,} numeric columns; use --id and --labels for columns that are no pixels."
+        )
+    return shape
+
+
+def is_model(path: str) -> bool:
+    """Whether a path is that of a model: a folder of a fit, or a file that says it is one."""
+    place = Path(path)
+    if place.is_dir():
+        return True
+    if place.suffix == ".seminmf":
+        return True
+    if not place.is_file():
+        return False
+    from .._container import HEADER
+
+    with place.open("rb") as stream:
+        return HEADER.encode() in stream.read(64)

@@ -1,0 +1,211 @@
+"""``seminmf transform`` and ``seminmf cluster``: a model meets samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import _options as o
+from ._command import Stopped, app, command
+from ._folder import MODEL, Parts, code_columns, keys
+from ._talk import Talk
+from .fitting import fit_watched
+
+if TYPE_CHECKING:
+    from ..io import Table
+
+_BLOCK = 2048
+ModelArgument = Annotated[
+    str, typer.Argument(metavar="MODEL", help="Folder of seminmf fit, or a model file.")
+]
+
+
+def load_model(path: str) -> tuple[Parts, dict[str, Any]]:
+    """A model and the notes on it, from its file or the folder of its fit."""
+    from ..persistence import load_with_notes
+
+    place = Path(path)
+    if place.is_dir():
+        if not (place / MODEL).is_file():
+            raise FileNotFoundError(f"{place} has no {MODEL}; give the folder of seminmf fit.")
+        place = place / MODEL
+    if not place.is_file():
+        raise FileNotFoundError(f"{place}: no such model; seminmf fit writes one.")
+    model, notes = load_with_notes(place)
+    return Parts.of(model), notes
+
+
+def read_for(
+    talk: Talk, parts: Parts, notes: dict[str, Any], data: str, reading: o.Reading
+) -> Table:
+    """Samples with the features of the model, in its order where they have names."""
+    names = notes.get("feature_names") if notes.get("named") else None
+    if names is None and hasattr(parts.model, "feature_names_in_"):
+        names = list(parts.model.feature_names_in_)
+    table = reading.read(data, names)
+    if table.X.shape[1] != parts.model.n_features_in_:
+        raise ValueError(
+            f"{table.source} has {table.X.shape[1]} numeric columns, but the model has "
+            f"{parts.model.n_features_in_} features; give a table with the same columns, and say "
+            "which are ids or labels with --id and --labels."
+        )
+    o.describe(talk, table)
+    return table
+
+
+def deliver(talk: Talk, out: str, table: Table | None, columns: dict[str, Any]) -> None:
+    """Write the columns where they were asked for."""
+    from ..io import Format, write_table
+    from ..io._table import format_of
+
+    format = Format("csv", ".csv") if out == "-" else format_of(out)
+    samples = {} if table is None else keys(table, format)
+    if format.kind == "npy":
+        samples = {}  # numbers alone
+    everything = {**samples, **columns}
+    if talk.as_json and out == "-":
+        rows = list(zip(*(list(values) for values in everything.values()), strict=True))
+        talk.result |= {"columns": list(everything), "rows": rows}
+        return
+    written = write_table(out, everything)
+    talk.result["out"] = str(written)
+    if out != "-":
+        talk.say(f"Wrote {written}.")
+
+
+def residuals(parts: Parts, X: Any, codes: Any) -> Any:
+    """‖x − Uv‖ of each sample, by blocks."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    found = np.empty(X.shape[0])
+    for low in range(0, X.shape[0], _BLOCK):
+        rows = X[low : low + _BLOCK]
+        rows = rows.toarray() if sp.issparse(rows) else rows
+        fitted = codes[low : low + _BLOCK] @ parts.factorizer.components_
+        found[low : low + _BLOCK] = np.linalg.norm(rows - fitted, axis=1)
+    return found
+
+
+@command(app, "seminmf transform result new-signals.csv --out codes.csv")
+def transform(
+    talk: Talk,
+    model: ModelArgument,
+    data: o.DataArgument,
+    out: o.OutFile = "-",
+    id: o.IdOption = None,
+    drop_missing: o.DropMissing = False,
+    fill: o.FillOption = None,
+    delimiter: o.Delimiter = None,
+    header: o.Header = None,
+    encoding: o.Encoding = "utf-8",
+) -> None:
+    """Codes of new samples in a fitted model: how much of each part they have."""
+    talk.data_on_stdout = talk.data_on_stdout or out == "-"
+    reading = o.Reading.chosen(id, None, drop_missing, fill, delimiter, header, encoding)
+    _check_out(out)
+    parts, notes = load_model(model)
+    table = read_for(talk, parts, notes, data, reading)
+    codes = parts.factorizer.transform(parts.standardized(table.X))
+    deliver(talk, out, table, code_columns(codes))
+
+
+def _check_out(out: str) -> None:
+    """Before any long work: whether the file can be written."""
+    from ..io._table import format_of
+
+    format_of(out)
+    if out != "-" and not Path(out).absolute().parent.is_dir():
+        raise FileNotFoundError(
+            f"--out {out}: {Path(out).parent} is not a folder; create it first."
+        )
+
+
+@command(app, "seminmf cluster signals.csv -k 10 --clusters 3 --out clusters.csv")
+def cluster(
+    talk: Talk,
+    model_or_data: Annotated[
+        str, typer.Argument(metavar="MODEL|DATA", help="Model of a fit, or a table to fit first.")
+    ],
+    data: Annotated[
+        str | None, typer.Argument(metavar="[DATA]", help="New samples for a MODEL.")
+    ] = None,
+    components: Annotated[
+        int | None, typer.Option("--components", "-k", min=1, help="Number of parts, for DATA.")
+    ] = None,
+    out: o.OutFile = "-",
+    model: o.ModelOption = o.Model.l21,
+    strength: o.Strength = None,
+    alpha: o.Alpha = None,
+    beta: o.Beta = None,
+    clusters: o.Clusters = None,
+    labels: o.LabelsOption = None,
+    id: o.IdOption = None,
+    standardize: o.StandardizeOption = o.Standardize.none,
+    solver: o.SolverOption = o.Solver.cd,
+    init: o.InitOption = o.Init.auto,
+    n_init: o.NInit = 1,
+    max_iter: o.MaxIter = 200,
+    tol: o.Tol = 1e-4,
+    neighbors: o.Neighbors = 5,
+    seed: o.Seed = 0,
+    drop_missing: o.DropMissing = False,
+    fill: o.FillOption = None,
+    delimiter: o.Delimiter = None,
+    header: o.Header = None,
+    encoding: o.Encoding = "utf-8",
+) -> None:
+    """Clusters and outlier scores: of a table, of new samples in a model, or of its own samples.
+
+    With DATA alone a model is fitted and not kept (needs -k); seminmf fit keeps it.
+    """
+    talk.data_on_stdout = talk.data_on_stdout or out == "-"
+    reading = o.Reading.chosen(id, labels, drop_missing, fill, delimiter, header, encoding)
+    _check_out(out)
+    if data is None and not o.is_model(model_or_data):
+        if components is None:
+            raise ValueError("a table needs the number of parts, as in -k 10; see --help.")
+        choice = o.Choice(
+            model.value, components, strength, alpha, beta, clusters, standardize.value,
+            solver.value, init.value, n_init, max_iter, tol, neighbors, seed,
+        )  # fmt: skip
+        table = reading.read(model_or_data)
+        o.describe(talk, table)
+        fitted, stopped = fit_watched(talk, choice, table)
+        if stopped:
+            raise Stopped("Interrupted: nothing was written.")
+        parts = Parts.of(fitted)
+        _deliver_clusters(talk, out, table, parts.clusters.labels_, parts.factorizer.residuals_)
+        return
+    parts, notes = load_model(model_or_data)
+    if not hasattr(parts.clusters, "labels_"):
+        raise ValueError(
+            f"{model_or_data} is a {type(parts.clusters).__name__} without clusters; save a "
+            "FactorKMeans, or use seminmf fit."
+        )
+    if data is None:
+        _deliver_clusters(talk, out, None, parts.clusters.labels_, parts.factorizer.residuals_)
+        return
+    table = read_for(talk, parts, notes, data, reading)
+    X = parts.standardized(table.X)
+    codes = parts.factorizer.transform(X)
+    found = parts.clusters.kmeans_.predict(codes)
+    _deliver_clusters(talk, out, table, found, residuals(parts, X, codes))
+
+
+def _deliver_clusters(talk: Talk, out: str, table: Table | None, found: Any, scores: Any) -> None:
+    import numpy as np
+
+    own = {"row": np.arange(1, len(found) + 1)} if table is None else {}
+    if table is not None and table.labels is not None:
+        from ..metrics import majority_accuracy, nmi
+
+        accuracy, shared = majority_accuracy(table.labels, found), nmi(table.labels, found)
+        talk.result |= {"accuracy": accuracy, "nmi": shared}
+        talk.say(
+            f"Against {table.label_name!r}: {accuracy:.1%} of the samples are in a cluster of "
+            f"their own class; normalised mutual information {shared:.3f}."
+        )
+    deliver(talk, out, table, {**own, "cluster": found, "outlier_score": scores})

@@ -1,0 +1,76 @@
+"""``seminmf report`` and ``seminmf demo``: pages to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._command import app, command
+from ._folder import REPORT, read_run, sha256, write_report
+from ._options import Reading
+from ._talk import Talk
+from .applying import load_model
+
+
+@command(app, "seminmf report result")
+def report(
+    talk: Talk,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of seminmf fit.")],
+    data: Annotated[
+        str | None, typer.Option(help="The table of the fit, if it is elsewhere by now.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write; DIR/report.html.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+) -> None:
+    """Make the page of a fit again, from its folder and its table."""
+    run = read_run(folder)
+    parts, notes = load_model(str(folder))
+    path = run["data"]["path"] if data is None else data
+    if path is None:
+        raise ValueError(
+            f"{folder}: the fit read standard input; give the same table with --data FILE."
+        )
+    if not Path(path).is_file():
+        raise FileNotFoundError(
+            f"{path}: the table of the fit is gone; say where with --data FILE."
+        )
+    if sha256(path) != run["data"]["sha256"] and run["data"]["sha256"] is not None:
+        raise ValueError(
+            f"{path} is not the table of the fit any more: its content has changed. Give the "
+            "original with --data FILE, or fit again."
+        )
+    reading = Reading(**run["reading"])
+    table = reading.read(path, list(notes["feature_names"]) if notes["named"] else None)
+    shape = run["image_shape"]
+    target = folder / REPORT if out is None else out
+    write_report(
+        target, parts, table, None if shape is None else tuple(shape), title or run["title"]
+    )
+    talk.result = {"report": str(target)}
+    talk.say(f"Report: {target}")
+
+
+@command(app, "seminmf demo --out demo-report")
+def demo(
+    talk: Talk,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")] = Path(
+        "demo-report"
+    ),
+) -> None:
+    """Signals of three kinds, a tenth of them corrupted: what the package makes of them."""
+    from .. import demo as demonstration
+
+    out.mkdir(parents=True, exist_ok=True)
+    talk.say(
+        "Fitting two models to 2,000 signals (the first fit compiles, which takes some seconds) …"
+    )
+    findings = demonstration.explore()
+    page = demonstration.show(findings).save(out / "index.html")
+    for sentence in findings.sentences():
+        talk.say(sentence)
+    talk.result = {"sentences": findings.sentences(), "report": str(page)}
+    talk.say(f"Report: {page}")

@@ -1,0 +1,169 @@
+"""``seminmf reproduce`` and ``seminmf results``: the experiments of the paper."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from ._command import app, command
+from ._options import Solver
+from ._talk import Talk
+from ._watch import duration
+
+if TYPE_CHECKING:
+    from ..experiments import Outcome, Run, Store
+
+DEFAULT_OUT = Path("seminmf-results")
+
+
+@command(app, "seminmf reproduce waveform --runs 5 --out seminmf-results")
+def reproduce(
+    talk: Talk,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments to run; all for every one.")
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Repetitions of each setting.")] = 20,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 is one per core.")] = -1,
+    quick: Annotated[bool, typer.Option(help="Everything at a tiny size.")] = False,
+    solver: Annotated[
+        Solver, typer.Option(help="mu is the paper's algorithm, cd is ours.")
+    ] = Solver.mu,
+    out: Annotated[
+        Path, typer.Option(help="Folder for rows and page (quick: its subfolder quick).")
+    ] = DEFAULT_OUT,
+    page: Annotated[bool, typer.Option(help="Write the results page afterwards.")] = True,
+    show_list: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+) -> None:
+    """Run experiments of the paper; what is already in the folder is not run again."""
+    from .. import experiments
+
+    if show_list:
+        size = experiments.Size(runs, solver=solver.value)
+        specs = experiments.SPECS.values()
+        talk.result = {
+            "experiments": [
+                {"name": s.name, "title": s.title, "paper": s.source, "runs": len(s.plan(size))}
+                for s in specs
+            ]
+        }
+        talk.say(_experiments_table(talk.result["experiments"]))
+        return
+    if not names:
+        raise ValueError("Name one or more experiments, or all; --list shows them.")
+    planned = experiments.plan(names, experiments.Size(runs, quick, solver.value))
+    folder = out / "quick" if quick else out
+    store = experiments.Store(folder)
+    done = _with_progress(planned, store, jobs, talk)
+    talk.say(f"{done} runs done, {len(planned) - done} were there already: {folder}")
+    store.export(folder / "csv")
+    talk.result = {"folder": str(folder), "done": done, "already_there": len(planned) - done}
+    if page:
+        _write_page(folder, talk)
+
+
+def _experiments_table(rows: list[dict[str, object]]) -> Table:
+    table = Table("name", "what is measured", "paper", "runs", box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(str(value) for value in row.values()))
+    return table
+
+
+def _with_progress(planned: list[Run], store: Store, jobs: int, talk: Talk) -> int:
+    """Execute the runs that are missing, telling how far it is and how long it will take."""
+    from ..experiments import execute, missing, prepare
+
+    todo = missing(planned, store)
+    prepare(str(run.parameters.get("dataset", "")) for run in todo)
+    silent = talk.quiet or talk.as_json
+    console = Console(quiet=True) if silent else talk.words
+    with _Reporter(console, sum(run.cost for run in todo)) as reporter:
+        return execute(todo, store, jobs, reporter)
+
+
+class _Reporter:
+    """A bar on a terminal, a plain line now and then elsewhere; time left by the runs' cost."""
+
+    every = 15.0  # seconds between two plain lines
+
+    def __init__(self, console: Console, cost: float) -> None:
+        self.console = console
+        self.cost, self.done_cost = cost, 0.0
+        self.began = self.told = time.monotonic()
+        self.bar: Progress | None = None
+        if console.is_terminal:
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.percentage:>3.0f} %  {task.fields[counts]}"),
+                TextColumn("{task.fields[left]}"),
+            )
+            self.bar = Progress(*columns, console=console)
+
+    def __enter__(self) -> Self:
+        if self.bar is not None:
+            self.bar.start()
+            self.task = self.bar.add_task("…", total=self.cost, counts="", left="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def __call__(self, outcome: Outcome) -> None:
+        self.done_cost += outcome.run.cost
+        now = time.monotonic()
+        left = (now - self.began) * (self.cost - self.done_cost) / max(self.done_cost, 1e-9)
+        counts, left_text = f"{outcome.done}/{outcome.total} runs", f"{duration(left)} left"
+        name = outcome.run.experiment
+        if self.bar is not None:
+            self.bar.update(
+                self.task, description=name, completed=self.done_cost, counts=counts, left=left_text
+            )
+        elif now - self.told >= self.every or outcome.done == outcome.total:
+            self.told = now
+            self.console.print(f"{counts}, {name}, {left_text}", markup=False)
+
+
+def _write_page(folder: Path, talk: Talk) -> None:
+    from ..experiments import read_rows
+
+    try:
+        from ..reporting import write_results
+
+        (path,) = write_results(read_rows(folder), html=folder / "results.html")
+    except ImportError as error:
+        talk.warn(f"No results page: {error}")
+        return
+    talk.result["page"] = str(path)
+    talk.say(f"Results page: {path}")
+
+
+@command(app, "seminmf results seminmf-results --html results.html")
+def results(
+    talk: Talk,
+    rows: Annotated[Path, typer.Argument(help="Folder with the rows of experiments.")],
+    html: Annotated[Path | None, typer.Option(help="Write one HTML file.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write Markdown, with a folder images beside it.")
+    ] = None,
+) -> None:
+    """Make the results page from rows that were saved before."""
+    from ..experiments import read_rows
+
+    found = read_rows(rows)
+    if not found:
+        raise ValueError(f"{rows} has no rows of experiments (*.jsonl or *.csv).")
+    if html is None and markdown is None:
+        raise ValueError("Say what to write: --html FILE, --markdown FILE, or both.")
+    from ..reporting import write_results
+
+    written = write_results(found, html, markdown)
+    talk.result = {"written": [str(path) for path in written]}
+    for path in written:
+        talk.say(str(path))

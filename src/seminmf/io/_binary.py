@@ -1,0 +1,143 @@
+"""Parquet, NPY, NPZ and Matrix Market."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._table import Format, Raw, TableError, need
+
+_MATRIX_KEYS = ("X", "data", "arr_0")
+_CUT_NUMBER = re.compile(rb"[0-9.][eE][+-]?(?![0-9+-])")
+_NAME_KEYS = ("feature_names", "columns", "var_names")
+
+
+def read_parquet(path: str, format: Format) -> Raw:
+    """Columns of a Parquet file; an index that pandas wrote is a column too."""
+    pandas = need("pandas", "Parquet files")
+    arrow = need("pyarrow", "Parquet files")
+    try:
+        frame = pandas.read_parquet(path, engine="pyarrow")
+    except (arrow.ArrowInvalid, arrow.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise TableError(f"{path} is not a Parquet file, or is damaged: {reason}") from None
+    raw = Raw(format, {str(name): frame[name] for name in frame.columns})
+    if isinstance(frame.index, pandas.RangeIndex):
+        return raw
+    if frame.index.name is not None:
+        raw.columns[str(frame.index.name)] = frame.index.to_series()
+        raw.id_name = str(frame.index.name)
+    raw.ids = frame.index
+    return raw
+
+
+def read_npy(path: str, format: Format) -> Raw:
+    """A matrix, or the columns of a structured array."""
+    try:
+        with Path(path).open("rb") as stream:  # numpy leaves a damaged one open
+            array = np.load(stream, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise TableError(_unreadable(path, "NPY", error)) from None
+    if not isinstance(array, np.ndarray):
+        raise TableError(f"{path} is an NPZ archive; rename it to .npz.")
+    if array.dtype.names:
+        return Raw(format, {name: array[name] for name in array.dtype.names})
+    return Raw(format, {}, matrix_of(path, array))
+
+
+def _unreadable(path: str, what: str, error: Exception) -> str:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if "allow_pickle" in reason or "pickled" in reason:
+        return (
+            f"{path} holds Python objects or is not an {what} file; only arrays of numbers are "
+            "opened. Save it with numpy.save and a numeric dtype."
+        )
+    return f"{path} is not an {what} file, or is damaged: {reason}"
+
+
+def matrix_of(path: str, array: Any) -> Any:
+    """Two-dimensional, real numbers."""
+    if array.dtype.kind not in "biuf":
+        raise TableError(f"{path} holds values of type {array.dtype}; numbers are needed.")
+    if array.ndim != 2:
+        raise TableError(
+            f"{path} has {array.ndim} dimension{'s' * (array.ndim != 1)}, shape {array.shape}; "
+            "save it with two: samples as rows, features as columns."
+        )
+    return array
+
+
+def read_npz(path: str, format: Format) -> Raw:
+    """A sparse matrix of SciPy, or the matrix X with other arrays beside it."""
+    import scipy.sparse as sp
+
+    try:
+        with Path(path).open("rb") as stream:
+            archive = np.load(stream, allow_pickle=False)
+            arrays = {name: archive[name] for name in archive.files}
+            if {"format", "shape", "data"} <= set(arrays):
+                stream.seek(0)
+                return Raw(format, {}, sp.csr_array(sp.load_npz(stream)))
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
+        raise TableError(_unreadable(path, "NPZ", error)) from None
+    matrices = [name for name, array in arrays.items() if array.ndim == 2]
+    key = next((name for name in _MATRIX_KEYS if name in matrices), None)
+    if key is None and len(matrices) == 1:
+        key = matrices[0]
+    if key is None:
+        found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
+        raise TableError(f"{path} has no matrix called X: it has {found}. Save it as X=….")
+    matrix = matrix_of(path, arrays.pop(key))
+    names = None
+    for name in _NAME_KEYS:
+        if name in arrays and arrays[name].shape == (matrix.shape[1],):
+            names = [str(value) for value in arrays.pop(name)]
+            break
+    columns = {name: a for name, a in arrays.items() if a.shape == (matrix.shape[0],)}
+    return Raw(format, columns, matrix, names)
+
+
+def read_mtx(path: str, format: Format) -> Raw:
+    """Matrix Market: sparse (coordinate) or dense (array)."""
+    import scipy.io
+    import scipy.sparse as sp
+
+    try:
+        content = Path(path).read_bytes()
+        if format.gzip:
+            content = gzip.decompress(content)
+        _check_mtx(content)
+        matrix = scipy.io.mmread(io.BytesIO(content), spmatrix=False)
+    except (ValueError, EOFError, OSError, zlib.error, OverflowError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "it ends too early"
+        raise TableError(f"{path} is not a Matrix Market file, or is damaged: {reason}") from None
+    if matrix.dtype.kind == "c":
+        raise TableError(f"{path} holds complex numbers; real ones are needed.")
+    return Raw(format, {}, sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix))
+
+
+def _check_mtx(content: bytes) -> None:
+    """Refuse what SciPy's reader does not survive: a number that ends in its exponent."""
+    lines = io.BytesIO(content)
+    banner = next(lines, b"").split()
+    if len(banner) != 5 or banner[0] != b"%%MatrixMarket":
+        raise ValueError("its first line is not that of a Matrix Market file")
+    for line in lines:
+        if line.strip() and not line.startswith(b"%"):
+            sizes = [int(size) for size in line.split()]
+            break
+    else:
+        raise ValueError("it ends before the sizes")
+    body = lines.tell()
+    if _CUT_NUMBER.search(content, body):
+        raise ValueError("a number ends in its exponent")
+    entries = sum(1 for line in content[body:].splitlines() if line.strip())
+    if banner[2] == b"coordinate" and entries != sizes[-1]:
+        raise ValueError(f"it has {entries} entries, but says that there are {sizes[-1]}")

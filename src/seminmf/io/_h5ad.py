@@ -1,0 +1,98 @@
+"""H5AD, the files of AnnData, read with h5py alone: X, names of features, notes on samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._binary import matrix_of
+from ._table import Format, Raw, TableError, need
+
+
+def read_h5ad(path: str, format: Format) -> Raw:
+    """``X`` with the names of ``var`` and the columns of ``obs``."""
+    h5py = need("h5py", "H5AD files")
+    try:
+        with h5py.File(path, "r") as file:
+            if "X" not in file:
+                raise TableError(f"{path} has no X; save the AnnData object with its matrix.")
+            matrix = _matrix(path, file["X"])
+            obs, obs_index = _frame(file["obs"]) if "obs" in file else ({}, None)
+            _, var_index = _frame(file["var"]) if "var" in file else ({}, None)
+    except (OSError, KeyError, RuntimeError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise TableError(f"{path} is not an H5AD file, or is damaged: {reason}") from None
+    for what, index, length in (("obs", obs_index, 0), ("var", var_index, 1)):
+        if index is not None and len(index) != matrix.shape[length]:
+            raise TableError(
+                f"{path} is damaged: X is {matrix.shape}, but {what} has {len(index)} entries."
+            )
+    names = None if var_index is None else [str(name) for name in var_index]
+    return Raw(format, obs, matrix, names, ids=obs_index)
+
+
+def _matrix(path: str, node: Any) -> Any:
+    kind = _text(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "array")))
+    if hasattr(node, "shape"):
+        return matrix_of(path, node[()])
+    shape = tuple(node.attrs.get("shape", node.attrs.get("h5sparse_shape", ())))
+    cls = sp.csc_array if kind.startswith("csc") else sp.csr_array
+    parts = tuple(node[name][()] for name in ("data", "indices", "indptr"))
+    try:
+        matrix = cls(parts, shape=shape)
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise TableError(f"{path} is damaged: X: {error}") from None
+    matrix_of(path, matrix)
+    return sp.csr_array(matrix)
+
+
+def _frame(node: Any) -> tuple[dict[str, Any], Any]:
+    """Columns of a data frame and its index."""
+    if hasattr(node, "dtype"):  # a record per entry, as older versions wrote
+        table = node[()]
+        fields = list(table.dtype.names or ())
+        columns = {name: _strings(table[name]) for name in fields}
+        index = next((name for name in ("index", "_index") if name in columns), fields[0])
+        return columns, columns.pop(index)
+    index_name = _text(node.attrs.get("_index", "_index"))
+    categories = node.get("__categories", {})
+    columns = {}
+    for name in node:
+        if name in ("__categories", index_name):
+            continue
+        column = _column(node[name])
+        if name in categories:  # between the two formats
+            column = _chosen(_strings(categories[name][()]), column)
+        columns[name] = column
+    return columns, _column(node[index_name]) if index_name in node else None
+
+
+def _column(node: Any) -> Any:
+    if hasattr(node, "dtype"):
+        return _strings(node[()])
+    if "categories" in node:
+        return _chosen(_column(node["categories"]), node["codes"][()])
+    values, mask = _column(node["values"]), node["mask"][()]
+    filled = values.astype(object)
+    filled[mask] = None
+    return filled
+
+
+def _chosen(categories: Any, codes: Any) -> Any:
+    """Categories by their codes; −1 is a missing value."""
+    values = np.append(np.asarray(categories, dtype=object), [None])
+    return values[codes]
+
+
+def _strings(values: Any) -> Any:
+    """Bytes, as HDF5 has them, as text."""
+    if values.dtype.kind not in "OS":
+        return values
+    return np.array([_text(value) for value in values], dtype=object)
+
+
+def _text(value: Any) -> Any:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -1,0 +1,122 @@
+"""What a table is once it is read, and the formats."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from .._types import IntArray
+
+# Endings of file names, each with the kind of file; ".gz" may follow where text is stored.
+KINDS = {
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".parquet": "parquet",
+    ".pq": "parquet", ".npy": "npy", ".npz": "npz", ".mtx": "mtx", ".h5ad": "h5ad",
+}  # fmt: skip
+COMPRESSED = ("csv", "mtx")
+STDIN = "-"
+
+
+class TableError(ValueError):
+    """A table that cannot be read or written, in one line with the remedy."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a table is stored: ``kind`` is csv (also TSV), parquet, npy, npz, mtx or h5ad."""
+
+    kind: str
+    suffix: str
+    gzip: bool = False
+    delimiter: str = ","
+    decimal: str = "."
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A column that is not among the features, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Samples as rows."""
+
+    X: Any
+    """float64, an ndarray or a CSR array."""
+    feature_names: tuple[str, ...]
+    named: bool
+    """Whether the names come from the file; if not they are x0, x1, …"""
+    format: Format
+    source: str
+    rows: IntArray
+    """Position of each sample in the file, counted from 0."""
+    ids: NDArray[Any] | None = None
+    labels: NDArray[Any] | None = None
+    id_name: str | None = None
+    label_name: str | None = None
+    skipped: tuple[Skipped, ...] = ()
+    n_dropped: int = 0
+    n_filled: int = 0
+
+
+@dataclass
+class Raw:
+    """What a reader found: a matrix, or columns of which the numeric ones become the matrix."""
+
+    format: Format
+    columns: dict[str, Any]
+    """By name: the candidates for features, or what is noted about the samples of a matrix."""
+    matrix: Any = None
+    names: list[str] | None = None
+    ids: Any = None
+    id_name: str = "id"
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+def format_of(path: str) -> Format:
+    """The format that the name of a file stands for."""
+    if path == STDIN:
+        return Format("csv", ".csv")
+    name = Path(path).name.lower()
+    gzipped = name.endswith(".gz")
+    suffix = Path(name.removesuffix(".gz")).suffix
+    kind = KINDS.get(suffix)
+    if kind is None or (gzipped and kind not in COMPRESSED):
+        known = ", ".join(KINDS)
+        raise TableError(
+            f"{path}: unknown kind of file; known are {known}, and .csv.gz, .tsv.gz, .mtx.gz."
+        )
+    delimiter = "\t" if suffix in (".tsv", ".tab") else ","
+    return Format(kind, suffix + (".gz" if gzipped else ""), gzipped, delimiter)
+
+
+def need(module: str, what: str) -> Any:
+    """An optional package, or a word on how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        raise ImportError(f'{what} need {package}: pip install "seminmf[files]"') from error
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """A remark on names that look like the one that was asked for."""
+    known = list(names)
+    close = get_close_matches(name, known, n=3, cutoff=0.6)
+    if not close:
+        lower = {other.lower(): other for other in known}
+        close = [lower[c] for c in get_close_matches(name.lower(), list(lower), n=3, cutoff=0.6)]
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    if not known:
+        return "there are none."
+    more = f" and {len(known) - 8} more" if len(known) > 8 else ""
+    return f"there are {', '.join(map(repr, known[:8]))}{more}."
