@@ -98,6 +98,9 @@ def test_the_api_page_has_every_public_name() -> None:
             module = match[1]
         elif match := re.fullmatch(r"   (\w+)", line):
             listed.add(f"{module}.{match[1]}")
-    names = ("seminmf", *(f"seminmf.{n}" for n in ("anndata", "datasets", "metrics", "plotting")))
+    names = (
+        "seminmf",
+        *(f"seminmf.{n}" for n in ("anndata", "datasets", "io", "metrics", "plotting")),
+    )
     public = set().union(*(public_names(importlib.import_module(name)) for name in names))
     assert listed == public
