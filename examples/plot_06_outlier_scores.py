@@ -56,9 +56,8 @@ axis.legend()
 # the odd ones, and their residuals are like all others: an outlier score needs a model that is not
 # larger than the structure that you call ordinary.
 #
-# The distribution with four parts, the largest residuals, and the fence beyond which `FactorKMeans`
-# leaves samples out of its centres. It is cautious: no ordinary sample lies beyond it, but not all
-# of the odd ones do.
+# The distribution with four parts, the largest residuals, and the fence beyond which a report calls
+# samples outliers. It is cautious: no ordinary sample lies beyond it, but not all odd ones do.
 
 model = L21SemiNMF(4, random_state=0).fit(X)
 beyond = model.residuals_ > far_fence(model.residuals_)

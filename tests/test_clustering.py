@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import CLASSES, GRAPH_MODELS, converging_or_not, make
 from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
+from seminmf.clustering import robust_kmeans
 from seminmf.datasets import add_outliers, make_waveform
 from seminmf.embedding import far_fence
 from seminmf.metrics import matched_accuracy
@@ -168,6 +170,19 @@ def test_many_outliers_have_no_say_in_the_centres(share: float) -> None:
     inside = residuals <= far_fence(residuals)
     assert inside[~outlier].mean() > 0.95
     assert inside[outlier].mean() < 0.1
+
+
+@pytest.mark.parametrize(("residual", "counts"), [(1.5, True), (8.0, False)])
+def test_a_cluster_that_the_parts_miss_has_a_say(residual: float, counts: bool) -> None:
+    """Unless it is farther from the parts than the samples are from each other."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    codes = np.array([[3.0, 0.0], [0.0, 3.0], [5.0, 5.0]])[y] + rng.uniform(0, 0.1, (60, 2))
+    residuals = np.where(y == 2, residual, rng.uniform(0.05, 0.15, 60))
+    assert (residuals > far_fence(residuals)).sum() == 20
+    found = SimpleNamespace(codes_=codes, components_=np.eye(2), residuals_=residuals)
+    centres = robust_kmeans(found, codes, 3, 0).cluster_centers_
+    assert (np.abs(centres - 5).max(axis=1) < 0.2).any() == counts
 
 
 def test_clean_samples_all_have_a_say() -> None:

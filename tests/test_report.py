@@ -171,7 +171,7 @@ def test_a_bare_factorization_is_clustered_as_factor_kmeans_does(
     X = signals[0]
     model = L21SemiNMF(4, random_state=0).fit(X)
     result = find(checked_subject(model, X))
-    kmeans = robust_kmeans(model.codes_, model.residuals_, 4, 0)
+    kmeans = robust_kmeans(model, model.codes_, 4, 0)
     np.testing.assert_array_equal(result.cluster_of, kmeans.predict(model.codes_))
     assert result.cluster_seed == 0
     assert result.agreement is None

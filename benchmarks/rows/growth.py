@@ -45,4 +45,4 @@ def _measure(quick: bool) -> Iterator[Result]:
     )  # fmt: skip
 
 
-ROWS = (Row(_NAME, "time per iteration from 10⁴ to 10⁶ samples", _measure, threads=(2,)),)
+ROWS = (Row(_NAME, "time per iteration from 10⁴ to 10⁶ samples", _measure),)

@@ -91,7 +91,7 @@ def factorize(
         - ``.obs["seminmf_outlier"]``: residual of each cell, the outlier score
         - ``.obs["seminmf_cluster"]``: cluster of each cell, a categorical, if `cluster`
         - ``.uns["seminmf"]``: parameters, the objective and its history, convergence, and the
-          fence of the residuals: cells beyond it had no say in the centres of the clusters
+          fence of the residuals, beyond which cells are far outliers
     """
     _check(adata)
     check_choice("model", model, tuple(_MODELS))

@@ -20,13 +20,27 @@ from .persistence import Saveable
 __all__ = ["FactorKMeans", "far_fence", "robust_kmeans"]
 
 
+def _typical_spread(factorization: Any) -> float:
+    """Median distance of the samples from the middle of the data, by codes and residuals alone."""
+    centred = factorization.codes_ - np.median(factorization.codes_, axis=0)
+    products = factorization.components_ @ factorization.components_.T
+    squares = np.einsum("ij,ij->i", centred @ products, centred) + factorization.residuals_**2
+    return float(np.sqrt(np.median(squares)))
+
+
 def robust_kmeans(
-    codes: FloatArray, residuals: FloatArray | None, n_clusters: int, random_state: Any
+    factorization: Any, codes: FloatArray, n_clusters: int, random_state: Any
 ) -> KMeans:
-    """k-means whose centres are those of the samples inside the far fence, if they are enough."""
+    """k-means of the codes, with centres that far outliers have no say in.
+
+    Those are samples beyond the far fence whose residual is also longer than the typical distance
+    of a sample from the middle of the data: a whole cluster that the parts miss is none. Nothing is
+    known of a factorization that is not of this package.
+    """
     fitted = codes
+    residuals = getattr(factorization, "residuals_", None)
     if residuals is not None:
-        inside = residuals <= far_fence(residuals)
+        inside = residuals <= max(far_fence(residuals), _typical_spread(factorization))
         fitted = codes[inside] if inside.sum() >= n_clusters else codes
     return KMeans(n_clusters=n_clusters, n_init=10, random_state=random_state).fit(fitted)
 
@@ -34,10 +48,11 @@ def robust_kmeans(
 class FactorKMeans(Saveable, ClusterMixin, Displayed):
     """Factorize X ≈ V Uᵀ, then cluster the codes V by k-means.
 
-    The centres are those of the samples that the factorization fits: a sample whose residual is
-    more than 6 deviations (1.4826 median absolute deviations) above the median has no say in them,
-    because a few far codes would take clusters for themselves. It is assigned to the nearest centre
-    like all others. On data without such samples this is plain k-means.
+    The centres are those of the samples that the factorization fits. A sample has no say in them if
+    its residual is more than 6 deviations (1.4826 median absolute deviations) above the median and
+    longer than the typical distance of a sample from the middle of the data: a few far codes would
+    take clusters for themselves. It is assigned to the nearest centre like all others. On data
+    without such samples this is plain k-means.
 
     Parameters
     ----------
@@ -119,8 +134,7 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
                 f"n_samples = {X.shape[0]}; choose fewer clusters."
             )
         codes = np.asarray(factorizer.fit_transform(X))
-        residuals = getattr(factorizer, "residuals_", None)
-        self.kmeans_ = robust_kmeans(codes, residuals, n_clusters, rng.randint(2**31 - 1))
+        self.kmeans_ = robust_kmeans(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
         self.factorizer_ = factorizer
         self.labels_: IntArray = self.kmeans_.predict(codes)
         self.cluster_centers_: FloatArray = self.kmeans_.cluster_centers_

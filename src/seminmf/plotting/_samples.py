@@ -123,7 +123,7 @@ def plot_outliers(
     """The residuals, which are the outlier scores: how they are distributed, and the largest.
 
     The dashed line is the far fence, six deviations (1.4826 median absolute deviations) above the
-    median: `FactorKMeans` leaves the samples beyond it out of its centres.
+    median.
 
     Parameters
     ----------

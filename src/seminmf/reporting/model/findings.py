@@ -31,7 +31,7 @@ _SEED = 0
 
 @dataclass(frozen=True, eq=False)
 class Outliers:
-    """Residuals against the fence that `FactorKMeans` uses too."""
+    """Residuals against the far fence."""
 
     residuals: FloatArray
     fence: float
@@ -113,7 +113,7 @@ def find(about: Subject) -> Findings:
     codes, parts = np.asarray(fitted.codes_), np.asarray(fitted.components_)
     outliers = _outliers(np.asarray(fitted.residuals_, dtype=np.float64))
     inside = ~outliers.flagged
-    cluster_of, centres, seed = _clustering(about, codes, outliers)
+    cluster_of, centres, seed = _clustering(about, codes)
     distances = _distances(codes, centres, cluster_of)
     clusters = tuple(
         _cluster(number, centres[number], cluster_of == number, inside, distances)
@@ -144,16 +144,14 @@ def _outliers(residuals: FloatArray) -> Outliers:
     return Outliers(residuals, fence, float(np.median(residuals)), residuals > fence, ranked)
 
 
-def _clustering(
-    about: Subject, codes: FloatArray, outliers: Outliers
-) -> tuple[IntArray, FloatArray, int | None]:
+def _clustering(about: Subject, codes: FloatArray) -> tuple[IntArray, FloatArray, int | None]:
     """Clusters and centres: the model's own, or those of its codes."""
     if hasattr(about.model, "kmeans_"):
         return about.model.labels_, about.model.cluster_centers_, None
     with warnings.catch_warnings():
         # Fewer different codes than clusters: some clusters stay empty, and are not shown.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        kmeans = robust_kmeans(codes, outliers.residuals, codes.shape[1], _SEED)
+        kmeans = robust_kmeans(about.model, codes, codes.shape[1], _SEED)
     return kmeans.predict(codes), kmeans.cluster_centers_, _SEED
 
 

@@ -105,7 +105,7 @@ def outliers_section(found: Findings) -> str:
     words = (
         "The residual of a sample is its distance from what the parts can make. Beyond the fence, "
         "six deviations (1.4826 times the median absolute deviation) above the median, a sample "
-        "counts as an outlier and has no say in where the clusters are."
+        "counts as an outlier."
     )
     facts = [
         ("median residual", number(outliers.median)),
