@@ -108,6 +108,23 @@ def test_blocks(
     assert difference(other.codes_, whole.codes_) < 1e-5
 
 
+def test_the_single_block() -> None:
+    """One block of rows of consecutive, writeable numbers, copied only where it has to be."""
+    X = data(40, 9)
+    assert Engine(X, 3).single_block is X
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    for form in (np.asfortranarray(X), read_only, X[:, ::-1]):
+        block = Engine(form, 3).single_block
+        assert block is not None
+        assert block.flags.c_contiguous
+        assert block.flags.writeable
+        np.testing.assert_array_equal(block, form)
+    assert Engine(X, 3, block_rows=10).single_block is None
+    assert Engine(sp.csr_array(X), 3).single_block is None
+    assert Engine(np.asfortranarray(np.ones((200, 2000))), 3).single_block is None
+
+
 def test_the_engine_in_blocks() -> None:
     X = data(41, 9)
     U, V = start(41, 9, 3)

@@ -33,7 +33,7 @@ Visitor = Callable[[slice, Block, FloatArray | None], tuple[FloatArray | None, _
 
 
 class Engine:
-    """Holds X (dense, CSR or memory-mapped; never copied) and lets others visit it.
+    """Holds X (dense, CSR or memory-mapped; copied only if small) and lets others visit it.
 
     Parameters
     ----------
@@ -80,13 +80,19 @@ class Engine:
     def __exit__(self, *error: Any) -> None:
         self.team.__exit__(*error)
 
-    @property
+    @cached_property
     def single_block(self) -> FloatArray | None:
-        """X itself, if it is one dense block that compiled code may read as it is."""
+        """X as compiled code takes it, if it is one dense block; None otherwise.
+
+        Compiled code wants rows of consecutive numbers that could be written to. Where X is not
+        like that (a DataFrame by columns, a file mapped for reading) and small, it is copied.
+        """
         X = self.X
         if len(self._blocks) > 1 or sp.issparse(X):
             return None
-        return X if X.flags.c_contiguous and X.flags.writeable else None
+        if X.flags.c_contiguous and X.flags.writeable:
+            return np.asarray(X)
+        return np.array(X, order="C") if X.size <= _BLOCK_ENTRIES else None
 
     def sweep(
         self, basis: FloatArray | None, visit: Visitor[_Result]
