@@ -20,7 +20,7 @@ from .updates import LeastSquaresBasis
 
 # Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
 # beyond from a randomised range finder with so many extra directions and passes.
-_EXACT_SIZE, _OVERSAMPLING, _POWER_PASSES = 300, 6, 3
+_EXACT_SIZE, _OVERSAMPLING, _POWER_PASSES = 300, 6, 2
 # How often both factors are solved for when a start is refined.
 _ROUNDS = 2
 # Samples nearer to the origin than this share of the mean have their negative scores cut: to lift
