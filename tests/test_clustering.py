@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -21,7 +22,7 @@ from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
 from seminmf.clustering import robust_kmeans
 from seminmf.datasets import add_outliers, make_waveform
 from seminmf.embedding import far_fence
-from seminmf.metrics import matched_accuracy
+from seminmf.metrics import majority_accuracy, matched_accuracy
 
 models = pytest.mark.parametrize("model", CLASSES)
 
@@ -170,6 +171,26 @@ def test_many_outliers_have_no_say_in_the_centres(share: float) -> None:
     inside = residuals <= far_fence(residuals)
     assert inside[~outlier].mean() > 0.95
     assert inside[outlier].mean() < 0.1
+
+
+def test_outliers_with_parts_of_their_own_make_no_clusters() -> None:
+    X, y = make_waveform(400, random_state=0)
+    X, outlier = add_outliers(X, 0.05, random_state=0)
+    search = FactorKMeans(L21SemiNMF(8), random_state=0).fit(X)
+    codes = search.factorizer_.codes_
+    plain = KMeans(8, n_init=10, random_state=0).fit(codes)
+    assert np.bincount(plain.labels_).min() == 1
+    assert np.bincount(search.labels_).min() > 5
+    assert majority_accuracy(y[~outlier], search.labels_[~outlier]) > 0.7
+
+
+def test_a_small_cluster_that_is_not_far_out_stays() -> None:
+    X, y = clusters(60)
+    small = np.r_[np.flatnonzero(y != 2), np.flatnonzero(y == 2)[:1]]
+    found = FactorKMeans(L21SemiNMF(3), random_state=0)
+    with converging_or_not():
+        found.fit(X[small])
+    assert matched_accuracy(y[small], found.labels_) > 0.9
 
 
 @pytest.mark.parametrize(("residual", "counts"), [(1.5, True), (8.0, False)])

@@ -20,12 +20,16 @@ from .persistence import Saveable
 __all__ = ["FactorKMeans", "far_fence", "robust_kmeans"]
 
 
-def _typical_spread(factorization: Any) -> float:
-    """Median distance of the samples from the middle of the data, by codes and residuals alone."""
+# A cluster of no more than this share of the samples, all of them far out, is none.
+_TINY = 0.005
+
+
+def _distances_from_middle(factorization: Any) -> FloatArray:
+    """Of each sample from the middle of the data, by codes and residuals alone."""
     centred = factorization.codes_ - np.median(factorization.codes_, axis=0)
     products = factorization.components_ @ factorization.components_.T
     squares = np.einsum("ij,ij->i", centred @ products, centred) + factorization.residuals_**2
-    return float(np.sqrt(np.median(squares)))
+    return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
 
 def robust_kmeans(
@@ -33,26 +37,39 @@ def robust_kmeans(
 ) -> KMeans:
     """k-means of the codes, with centres that far outliers have no say in.
 
-    Those are samples beyond the far fence whose residual is also longer than the typical distance
-    of a sample from the middle of the data: a whole cluster that the parts miss is none. Nothing is
-    known of a factorization that is not of this package.
+    Outliers that no part explains are beyond the far fence with their residual, which is also
+    longer than the typical distance of a sample from the middle of the data (a whole cluster that
+    the parts miss is not). Outliers that have got a part of their own are far from the middle and
+    make tiny clusters: those are dissolved, and k-means is done again. Nothing is known of a
+    factorization that is not of this package.
     """
-    fitted = codes
-    residuals = getattr(factorization, "residuals_", None)
-    if residuals is not None:
-        inside = residuals <= max(far_fence(residuals), _typical_spread(factorization))
-        fitted = codes[inside] if inside.sum() >= n_clusters else codes
-    return KMeans(n_clusters=n_clusters, n_init=10, random_state=random_state).fit(fitted)
+    search = KMeans(n_clusters=n_clusters, n_init=10, random_state=random_state)
+    if not hasattr(factorization, "residuals_"):
+        return search.fit(codes)
+    residuals, distances = factorization.residuals_, _distances_from_middle(factorization)
+    inside = residuals <= max(far_fence(residuals), float(np.median(distances)))
+    if inside.sum() < n_clusters:
+        inside[:] = True
+    far, tiny = distances > far_fence(distances), max(1, int(_TINY * len(codes)))
+    while True:
+        search.fit(codes[inside])
+        sizes = np.bincount(search.labels_, minlength=n_clusters)
+        stray = np.flatnonzero(inside)[sizes[search.labels_] <= tiny]
+        stray = stray[far[stray]]
+        if len(stray) == 0 or inside.sum() - len(stray) < n_clusters:
+            return search
+        inside[stray] = False
 
 
 class FactorKMeans(Saveable, ClusterMixin, Displayed):
     """Factorize X ≈ V Uᵀ, then cluster the codes V by k-means.
 
-    The centres are those of the samples that the factorization fits. A sample has no say in them if
-    its residual is more than 6 deviations (1.4826 median absolute deviations) above the median and
-    longer than the typical distance of a sample from the middle of the data: a few far codes would
-    take clusters for themselves. It is assigned to the nearest centre like all others. On data
-    without such samples this is plain k-means.
+    Far outliers have no say in the centres, because they would take clusters for themselves. Those
+    are samples whose residual is more than 6 deviations (1.4826 median absolute deviations) above
+    the median and longer than the typical distance of a sample from the middle of the data; and
+    samples as far above the median in that distance that share a cluster with at most 0.5 % of the
+    samples. They are assigned to the nearest centre like all others. On data without such samples
+    this is plain k-means.
 
     Parameters
     ----------
