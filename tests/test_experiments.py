@@ -170,7 +170,8 @@ def test_a_breakdown_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_in_processes_as_in_this_one(tmp_path: Path) -> None:
-    runs = plan(["exact-matrices"], QUICK)[:4]
+    # Without noise samples are fitted exactly, and the last bit of a product decides which.
+    runs = [run for run in plan(["exact-matrices"], QUICK) if run.parameters["sigma"] != 0][:4]
     for jobs in (1, 2):
         assert execute(runs, Store(tmp_path / str(jobs)), jobs=jobs) == 4
     assert untimed_rows(tmp_path / "1") == untimed_rows(tmp_path / "2")
