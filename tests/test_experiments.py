@@ -174,7 +174,16 @@ def test_in_processes_as_in_this_one(tmp_path: Path) -> None:
     runs = [run for run in plan(["exact-matrices"], QUICK) if run.parameters["sigma"] != 0][:4]
     for jobs in (1, 2):
         assert execute(runs, Store(tmp_path / str(jobs)), jobs=jobs) == 4
-    assert untimed_rows(tmp_path / "1") == untimed_rows(tmp_path / "2")
+    here, there = (untimed_rows(tmp_path / str(jobs))["exact-matrices"] for jobs in (1, 2))
+    # Code that was compiled twice may differ in the order of additions, but for no more than that.
+    assert len(here) == len(there)
+    for one, other in zip(here, there, strict=True):
+        numbers = {name for name, value in one.items() if isinstance(value, float)}
+        assert {n: v for n, v in one.items() if n not in numbers} == {
+            n: v for n, v in other.items() if n not in numbers
+        }
+        for name in numbers:
+            assert other[name] == pytest.approx(one[name], rel=1e-6, abs=1e-9), name
 
 
 # --- rows on disk --------------------------------------------------------------------------------
