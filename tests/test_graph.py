@@ -269,7 +269,7 @@ def prepared(W: Any) -> NeighbourGraph:
 
 @settings(max_examples=30)
 @given(st.integers(2, 40), st.floats(0, 1), st.integers(0, 10**6))
-def test_colours_are_proper_and_mirrors_point_back(n: int, density: float, seed: int) -> None:
+def test_colours_are_proper_and_each_edge_is_listed_once(n: int, density: float, seed: int) -> None:
     W = random_graph(n, density, seed)
     graph = prepared(W)
     assert sorted(graph.order) == list(range(n))
@@ -279,8 +279,10 @@ def test_colours_are_proper_and_mirrors_point_back(n: int, density: float, seed:
         members = graph.order[first:stop]
         assert (W[np.ix_(members, members)] == 0).all()
     rows = np.repeat(np.arange(n), np.diff(graph.indptr))
-    np.testing.assert_array_equal(rows[graph.mirror], graph.indices)
-    np.testing.assert_array_equal(graph.indices[graph.mirror], rows)
+    one, other, entry, mirror = graph.pairs.T
+    np.testing.assert_array_equal(np.stack([one, other]), np.nonzero(np.triu(W)))
+    np.testing.assert_array_equal([rows[entry], graph.indices[entry]], [one, other])
+    np.testing.assert_array_equal([rows[mirror], graph.indices[mirror]], [other, one])
 
 
 def test_colours_do_not_depend_on_the_order_of_samples() -> None:
@@ -294,9 +296,10 @@ def test_colours_do_not_depend_on_the_order_of_samples() -> None:
         assert set(mixed[other.order[first:stop]]) == set(plain.order[first:stop])
 
 
+@pytest.mark.parametrize("k", [3, 4, 11])
 @pytest.mark.parametrize("squared", [False, True])
-def test_penalty_and_edge_weights(squared: bool) -> None:
-    n, k = 30, 3
+def test_penalty_and_edge_weights(squared: bool, k: int) -> None:
+    n = 30
     W = random_graph(n, 0.3, 2)
     codes = np.random.default_rng(0).random((n, k))
     codes[4] = codes[5]

@@ -23,7 +23,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "_display _docs _validation embedding objective strength metrics datasets",
         "_container",
         "persistence",
-        "_compile samples",
+        "_compile vectors samples",
         "kernels projection_kernels",
         "fused",
         "engines",

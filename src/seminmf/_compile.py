@@ -18,7 +18,8 @@ def compiled(function: Callable[..., Any]) -> Any:
     Where no folder for it can be written the code is compiled anew in every process, and a warning
     says how to avoid that.
     """
-    options = {"nogil": True, "fastmath": set(FAST_MATH)}
+    # Quotients by zero are infinite, as in NumPy: a test at each division would rule out vectors.
+    options = {"nogil": True, "fastmath": set(FAST_MATH), "error_model": "numpy"}
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError as error:

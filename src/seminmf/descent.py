@@ -267,12 +267,16 @@ class Descent:
     def _compiled_pattern(self) -> tuple[IntArray | FloatArray, ...]:
         """Rows, their classes and the graph, as the compiled iteration takes them."""
         if self.graph is None:
-            n, nobody = len(self._within), np.zeros(0, np.int32)
+            n, nobody, no_pairs = (
+                len(self._within),
+                np.zeros(0, np.int32),
+                np.zeros((0, 4), np.int32),
+            )
             nothing = np.zeros(0, self.engine.dtype)
-            return self._within, np.array([0, n]), np.zeros(1, np.int32), nobody, nothing, nobody
+            return self._within, np.array([0, n]), np.zeros(1, np.int32), nobody, nothing, no_pairs
         graph = self.graph
         return (
-            graph.order, graph.colour_starts, graph.indptr, graph.indices, graph.base, graph.mirror,
+            graph.order, graph.colour_starts, graph.indptr, graph.indices, graph.base, graph.pairs,
         )  # fmt: skip
 
     def _update_by_colour(self, graph: NeighbourGraph, omega: FloatArray) -> None:

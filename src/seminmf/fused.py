@@ -51,7 +51,7 @@ def _sample_weights(residuals, share, power, floor, weights):
 
 @compiled
 def iteration(
-    X, squares, share, rows, bounds, indptr, indices, base, mirror,
+    X, squares, share, rows, bounds, indptr, indices, base, pairs,
     sweeps, loss_power, graph_power, alpha, residual_floor, edge_floor,
     cancellation, eta, moment, gram, ridge, old_codes, old_weights, old_edges,
     basis, lengths, codes, residuals, weights, edges, point, weighted, phi, fit,
@@ -88,7 +88,6 @@ def iteration(
     penalty = 0.0
     if alpha > 0:
         penalty = edge_weights(
-            0, X.shape[0], codes, indptr, indices, base, mirror, graph_power == 2, edge_floor,
-            edges,
+            0, pairs.shape[0], codes, pairs, base, graph_power == 2, edge_floor, edges,
         )  # fmt: skip
     return True, loss, penalty

@@ -20,7 +20,7 @@ from ._types import FloatArray, IntArray
 from .engines import Engine
 
 # Edges per task when the penalty is summed on several threads.
-_ROWS_PER_TASK = 2048
+_EDGES_PER_TASK = 8192
 
 
 def neighbour_pairs(
@@ -113,7 +113,7 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
 
 @dataclass(frozen=True)
 class NeighbourGraph:
-    """A graph prepared for the solver: mirrored entries, and an order for sequential updates.
+    """A graph prepared for the solver: a list of edges, and an order for sequential updates.
 
     Samples of one colour are not neighbours of each other, so that they may be updated at the
     same time: the result of a sweep in the order of the colours does not depend on threads.
@@ -124,7 +124,8 @@ class NeighbourGraph:
     indptr: IntArray
     indices: IntArray
     base: FloatArray
-    mirror: IntArray
+    pairs: IntArray
+    """A row for each edge, see `kernels.list_edges`."""
     order: IntArray
     colour_starts: IntArray
 
@@ -137,21 +138,20 @@ class NeighbourGraph:
         # Within a colour the order makes no difference but to the memory, which likes its own.
         order = np.argsort(colours, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(colours)))
-        mirror = kernels.mirror_entries(indptr, indices)
-        return cls(indptr, indices, matrix.data.astype(dtype), mirror, order, starts)
+        pairs = kernels.list_edges(indptr, indices)
+        return cls(indptr, indices, matrix.data.astype(dtype), pairs, order, starts)
 
     def penalty(
         self, codes: FloatArray, squared: bool, floor: float, edges: FloatArray, engine: Engine
     ) -> float:
         """Σ_{i<j} w_ij ρ(‖v_i − v_j‖); writes this iteration's weights W_ij into ``edges``."""
-        n = codes.shape[0]
+        count = len(self.pairs)
 
-        def part(start: int) -> float:
-            stop = min(start + _ROWS_PER_TASK, n)
+        def part(first: int) -> float:
             penalty: float = kernels.edge_weights(
-                start, stop, codes, self.indptr, self.indices, self.base, self.mirror, squared,
+                first, min(first + _EDGES_PER_TASK, count), codes, self.pairs, self.base, squared,
                 floor, edges,
             )  # fmt: skip
             return penalty
 
-        return sum(engine.team.map(part, range(0, n, _ROWS_PER_TASK)))
+        return sum(engine.team.map(part, range(0, count, _EDGES_PER_TASK)))

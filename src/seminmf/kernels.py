@@ -15,8 +15,15 @@ package, because loading the compiler takes longer than most fits.
 import numpy as np
 
 from ._compile import compiled
-
-TILE = 64
+from .vectors import (
+    TILE,
+    WIDTH,
+    add_products,
+    load_tile,
+    squared_distance,
+    store_tile,
+    weighted_rows,
+)
 
 # Pivots of the k × k system below this share of their diagonal entry count as zero, and so do
 # eigenvalues below this share of the largest.
@@ -30,43 +37,48 @@ VANISHED, VANISHED_SINGLE = 1e-150, 1e-18
 
 
 @compiled
-def _neighbour_sums(row, codes, indptr, indices, edges, sums):
-    """Write Σ_j W_ij v_j into ``sums`` and return Σ_j W_ij.
-
-    Unsigned indices spare the test for negative ones.
-    """
-    total = edges.dtype.type(0)
-    sums[:] = 0
-    for e in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
-        weight, other = edges[e], np.uint64(indices[e])
-        total += weight
-        for q in range(sums.shape[0]):
-            sums[q] += weight * codes[other, q]
-    return total
+def _load(matrix, rows, start, count, tile):
+    """``tile[q, r] = matrix[rows[start + r], q]`` for r < count."""
+    if min(count, matrix.shape[1]) * matrix.itemsize >= WIDTH:
+        load_tile(matrix, rows, start, count, tile)
+    else:
+        for r in range(count):
+            for q in range(matrix.shape[1]):
+                tile[q, r] = matrix[rows[start + r], q]
 
 
 @compiled
-def _add_products(row, v, first, totals):
-    """``totals`` += Σ_p row[p] · v[p] over p ≥ ``first``, for a tile of samples.
-
-    Four components at a time, so that the totals are loaded and stored a quarter as often.
-    """
-    k = v.shape[0]
-    p = first
-    while p + 3 < k:
-        a, b, c, d = row[p], row[p + 1], row[p + 2], row[p + 3]
+def _pulls(
+    rows, start, count, codes, weights, indptr, indices, edges, alpha, sums, pull, stiffness
+):  # fmt: skip
+    """What the neighbours do to a tile of samples: α Σ_j W_ij v_j / d_i and α Σ_j W_ij / d_i."""
+    k = codes.shape[1]
+    wide = k * codes.itemsize >= WIDTH
+    for r in range(count):
+        i = rows[start + r]
+        first, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        if wide:
+            stiffness[r] = weighted_rows(codes, indices, edges, first, stop, sums[r])
+        else:
+            stiffness[r] = 0
+            sums[r] = 0
+            for e in range(first, stop):
+                stiffness[r] += edges[e]
+                for q in range(k):
+                    sums[r, q] += edges[e] * codes[indices[e], q]
+    _load(sums, np.arange(TILE), 0, count, pull)
+    scale = np.zeros(TILE, codes.dtype)
+    for r in range(count):
+        scale[r] = alpha / weights[rows[start + r]]
+    for r in range(TILE):
+        stiffness[r] *= scale[r]
+    for q in range(k):
         for r in range(TILE):
-            totals[r] += a * v[p, r] + b * v[p + 1, r] + c * v[p + 2, r] + d * v[p + 3, r]
-        p += 4
-    while p < k:
-        a = row[p]
-        for r in range(TILE):
-            totals[r] += a * v[p, r]
-        p += 1
+            pull[q, r] *= scale[r]
 
 
 @compiled
-def _store(rows, start, count, v, f, omega, codes, fit, totals, products):
+def _store(rows, start, count, v, f, omega, every, codes, fit, totals, products):
     """Write a tile of codes back, and ``fit`` = v Ω vᵀ − 2 v·φ for each of its samples."""
     k = v.shape[0]
     totals[:] = 0
@@ -74,14 +86,17 @@ def _store(rows, start, count, v, f, omega, codes, fit, totals, products):
         half = omega[q, q] / 2
         for r in range(TILE):
             products[r] = half * v[q, r] - f[q, r]
-        _add_products(omega[q], v, q + 1, products)
+        add_products(omega[q], every, q + 1, k, v, products)
         for r in range(TILE):
             totals[r] += 2 * v[q, r] * products[r]
     for r in range(count):
-        i = rows[start + r]
-        fit[i] = totals[r]
-        for q in range(k):
-            codes[i, q] = v[q, r]
+        fit[rows[start + r]] = totals[r]
+    if min(count, k) * codes.itemsize >= WIDTH:
+        store_tile(codes, rows, start, count, v)
+    else:
+        for r in range(count):
+            for q in range(k):
+                codes[rows[start + r], q] = v[q, r]
 
 
 @compiled
@@ -104,28 +119,25 @@ def cd_codes(
     stiffness = np.zeros(TILE, dtype)
     gradient = np.zeros(TILE, dtype)
     totals = np.zeros(TILE, dtype)
-    sums = np.zeros(k, dtype)
+    sums = np.zeros((TILE, k), dtype)
+    every = np.arange(k)
     start, group = bounds[0], 0
     while start < bounds[-1]:
         while start >= bounds[group + 1]:
             group += 1
         count = min(TILE, bounds[group + 1] - start)
-        for r in range(count):
-            i = rows[start + r]
-            for q in range(k):
-                v[q, r] = codes[i, q]
-                f[q, r] = phi[i, q]
-            if alpha > 0:
-                scale = alpha / weights[i]
-                degree = _neighbour_sums(i, codes, indptr, indices, edges, sums)
-                stiffness[r] = scale * degree
-                for q in range(k):
-                    pull[q, r] = scale * sums[q]
+        _load(codes, rows, start, count, v)
+        _load(phi, rows, start, count, f)
+        if alpha > 0:
+            _pulls(
+                rows, start, count, codes, weights, indptr, indices, edges, alpha, sums, pull,
+                stiffness,
+            )  # fmt: skip
         for _ in range(sweeps):
             for q in range(k):
                 for r in range(TILE):
                     gradient[r] = -f[q, r]
-                _add_products(omega[q], v, 0, gradient)
+                add_products(omega[q], every, 0, k, v, gradient)
                 curvature = omega[q, q]
                 if alpha > 0:
                     for r in range(TILE):
@@ -137,8 +149,30 @@ def cd_codes(
                     inverse = 1 / curvature
                     for r in range(TILE):
                         v[q, r] = max(dtype.type(0), v[q, r] - gradient[r] * inverse)
-        _store(rows, start, count, v, f, omega, codes, fit, totals, gradient)
+        _store(rows, start, count, v, f, omega, every, codes, fit, totals, gradient)
         start += count
+
+
+@compiled
+def _by_sign(omega):
+    """The entries of each row of Ω without their signs, the positive ones first.
+
+    Returns them, the columns they come from, and how many are positive. Ω⁺ and Ω⁻ together have no
+    more entries than Ω, so that products with both cost no more than one with Ω.
+    """
+    k = omega.shape[0]
+    sizes, columns, split = np.empty_like(omega), np.empty((k, k), np.int64), np.zeros(k, np.int64)
+    for q in range(k):
+        last = k
+        for p in range(k):
+            if omega[q, p] > 0:
+                place = split[q]
+                split[q] += 1
+            else:
+                last -= 1
+                place = last
+            sizes[q, place], columns[q, place] = abs(omega[q, p]), p
+    return sizes, columns, split
 
 
 @compiled
@@ -158,39 +192,35 @@ def mu_codes(
     v = np.zeros((k, TILE), dtype)
     f = np.zeros((k, TILE), dtype)
     pull = np.zeros((k, TILE), dtype)
-    push = np.zeros((k, TILE), dtype)
+    stiffness = np.zeros(TILE, dtype)
     up = np.zeros(TILE, dtype)
     down = np.zeros(TILE, dtype)
-    sums = np.zeros(k, dtype)
-    plus = np.maximum(omega, dtype.type(0))
-    minus = np.maximum(-omega, dtype.type(0))
+    sums = np.zeros((TILE, k), dtype)
+    every = np.arange(k)
+    sizes, partners, split = _by_sign(omega)
     double = dtype.type(SMALLEST) > 0
     smallest = dtype.type(SMALLEST if double else SMALLEST_SINGLE)
     vanished = dtype.type(VANISHED if double else VANISHED_SINGLE)
     for start in range(0, rows.shape[0], TILE):
         count = min(TILE, rows.shape[0] - start)
-        for r in range(count):
-            i = rows[start + r]
-            for q in range(k):
-                old[q, r] = source[i, q]
-                f[q, r] = phi[i, q]
-            if alpha > 0:
-                scale = alpha / weights[i]
-                degree = _neighbour_sums(i, source, indptr, indices, edges, sums)
-                for q in range(k):
-                    pull[q, r] = scale * sums[q]
-                    push[q, r] = scale * degree * old[q, r]
+        _load(source, rows, start, count, old)
+        _load(phi, rows, start, count, f)
+        if alpha > 0:
+            _pulls(
+                rows, start, count, source, weights, indptr, indices, edges, alpha, sums, pull,
+                stiffness,
+            )  # fmt: skip
         for q in range(k):
             for r in range(TILE):
                 up[r] = max(f[q, r], dtype.type(0)) + pull[q, r]
-                down[r] = max(-f[q, r], dtype.type(0)) + push[q, r]
-            _add_products(minus[q], old, 0, up)
-            _add_products(plus[q], old, 0, down)
+                down[r] = max(-f[q, r], dtype.type(0)) + stiffness[r] * old[q, r]
+            add_products(sizes[q], partners[q], 0, split[q], old, down)
+            add_products(sizes[q], partners[q], split[q], k, old, up)
             for r in range(TILE):
                 ratio = up[r] / down[r] if down[r] > smallest else dtype.type(1)
                 new = old[q, r] * (np.sqrt(ratio) if root else ratio)
                 v[q, r] = new if new > vanished else dtype.type(0)
-        _store(rows, start, count, v, f, omega, codes, fit, up, down)
+        _store(rows, start, count, v, f, omega, every, codes, fit, up, down)
 
 
 @compiled
@@ -271,45 +301,68 @@ def extrapolate(codes, previous, eta, weights, point, weighted):
 
 
 @compiled
-def edge_weights(start, stop, codes, indptr, indices, base, mirror, squared, floor, edges):
-    """Graph penalty over the edges (i, j), start ≤ i < stop, i < j; and their weights.
+def _squared_distances(codes, pairs, squares):
+    """‖v_i − v_j‖² for each of the ``pairs``."""
+    k = codes.shape[1]
+    if k * codes.itemsize >= WIDTH:
+        for b in range(pairs.shape[0]):
+            i, j = np.int64(pairs[b, 0]), np.int64(pairs[b, 1])
+            squares[b] = squared_distance(codes, i, j)
+    else:
+        for b in range(pairs.shape[0]):
+            total = 0.0
+            for q in range(k):
+                difference = codes[pairs[b, 0], q] - codes[pairs[b, 1], q]
+                total += difference * difference
+            squares[b] = total
+
+
+@compiled
+def edge_weights(first, stop, codes, pairs, base, squared, floor, edges):
+    """Graph penalty over the edges in ``pairs[first:stop]``, and their weights.
 
     With ``squared`` the penalty is Σ w ‖v_i − v_j‖² and the weights w stay as they are; otherwise
     it is Σ w ‖v_i − v_j‖ and both entries of the edge receive w / (2 max(‖v_i − v_j‖, floor)).
     """
-    k = codes.shape[1]
     penalty = 0.0
-    for i in range(np.uint64(start), np.uint64(stop)):
-        for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-            j = np.uint64(indices[e])
-            if j > i:
-                total = 0.0
-                for q in range(k):
-                    difference = codes[i, q] - codes[j, q]
-                    total += difference * difference
-                if squared:
-                    penalty += base[e] * total
-                else:
-                    distance = np.sqrt(total)
-                    penalty += base[e] * distance
-                    weight = 0.5 * base[e] / max(distance, floor)
-                    edges[e] = weight
-                    edges[mirror[e]] = weight
+    squares, halves = np.zeros(TILE), np.zeros(TILE)
+    for start in range(first, stop, TILE):
+        count = min(TILE, stop - start)
+        tile = pairs[start : start + count]
+        _squared_distances(codes, tile, squares)
+        if squared:
+            for b in range(count):
+                penalty += base[tile[b, 2]] * squares[b]
+            continue
+        # A loop of its own, because roots and quotients are slow unless they are vectors.
+        for b in range(TILE):
+            squares[b] = np.sqrt(squares[b])
+            halves[b] = 0.5 / max(squares[b], floor)
+        for b in range(count):
+            entry = np.uint64(tile[b, 2])
+            penalty += base[entry] * squares[b]
+            weight = base[entry] * halves[b]
+            edges[entry] = weight
+            edges[np.uint64(tile[b, 3])] = weight
     return penalty
 
 
 @compiled
-def mirror_entries(indptr, indices):
-    """For each stored entry (i, j) of a symmetric CSR pattern the position of (j, i)."""
-    n = indptr.shape[0] - 1
-    mirror = np.empty(indices.shape[0], indices.dtype)
+def list_edges(indptr, indices):
+    """The edges i < j of a symmetric CSR pattern: i, j, and where (i, j) and (j, i) are stored."""
+    pairs = np.empty((indices.shape[0] // 2, 4), indices.dtype)
     cursor = indptr[:-1].copy()
-    for i in range(n):
+    count = 0
+    for i in range(indptr.shape[0] - 1):
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            mirror[cursor[j]] = e
-            cursor[j] += 1
-    return mirror
+            if j > i:
+                pairs[count, 0], pairs[count, 1] = i, j
+                pairs[count, 2], pairs[count, 3] = e, cursor[j]
+                # The entries of row j left of its diagonal come in the order of i.
+                cursor[j] += 1
+                count += 1
+    return pairs
 
 
 @compiled

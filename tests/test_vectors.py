@@ -1,0 +1,105 @@
+"""The loops in vector instructions against the same in NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+from seminmf import vectors
+from seminmf.vectors import TILE, WIDTH
+
+DTYPES = [np.float64, np.float32]
+# From one vector of numbers to several, with every kind of remainder.
+LENGTHS = [8, 9, 13, 16, 20, 31, 33, 50]
+
+
+@njit
+def add_products(factors: Any, which: Any, first: int, stop: int, v: Any, totals: Any) -> None:
+    vectors.add_products(factors, which, first, stop, v, totals)
+
+
+@njit
+def weighted_rows(rows: Any, indices: Any, weights: Any, first: int, stop: int, sums: Any) -> Any:
+    return vectors.weighted_rows(rows, indices, weights, first, stop, sums)
+
+
+@njit
+def squared_distance(rows: Any, i: int, j: int) -> Any:
+    return vectors.squared_distance(rows, i, j)
+
+
+@njit
+def load_tile(matrix: Any, rows: Any, start: int, count: int, tile: Any) -> None:
+    vectors.load_tile(matrix, rows, start, count, tile)
+
+
+@njit
+def store_tile(matrix: Any, rows: Any, start: int, count: int, tile: Any) -> None:
+    vectors.store_tile(matrix, rows, start, count, tile)
+
+
+def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("first", "stop"), [(0, 7), (2, 5), (3, 3)])
+def test_products_are_added_for_every_sample_of_a_tile(dtype: Any, first: int, stop: int) -> None:
+    factors, v, totals = (numbers(shape, dtype) for shape in ((7,), (9, TILE), (TILE,)))
+    which = np.array([8, 0, 3, 3, 1, 7, 2])
+    expected = totals + factors[first:stop] @ v[which[first:stop]]
+    add_products(factors, which, first, stop, v, totals)
+    np.testing.assert_allclose(totals, expected, rtol=1e-5 if dtype == np.float32 else 1e-13)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("k", LENGTHS)
+def test_sums_over_neighbours(dtype: Any, index: Any, k: int) -> None:
+    rows, weights = numbers((12, k), dtype), numbers((9,), dtype, 1)
+    indices = np.array([3, 11, 0, 5, 5, 7, 1, 2, 4], index)
+    guarded = np.full(k + 16, np.nan, dtype)
+    for first, stop in ((2, 8), (4, 5), (3, 3)):
+        total = weighted_rows(rows, indices, weights, first, stop, guarded[8 : 8 + k])
+        expected = weights[first:stop] @ rows[indices[first:stop]]
+        np.testing.assert_allclose(guarded[8 : 8 + k], expected, rtol=1e-4, atol=1e-5)
+        assert total == pytest.approx(weights[first:stop].sum(), rel=1e-4, abs=1e-5)
+    # Nothing is written beside the sums.
+    assert np.isnan(guarded[:8]).all()
+    assert np.isnan(guarded[8 + k :]).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", LENGTHS)
+def test_distances_count_every_component_once(dtype: Any, k: int) -> None:
+    rows = numbers((5, k), dtype)
+    expected = float(((rows[1] - rows[4]).astype(float) ** 2).sum())
+    assert squared_distance(rows, 1, 4) == pytest.approx(expected, rel=1e-5)
+    assert squared_distance(rows, 2, 2) == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", LENGTHS)
+@pytest.mark.parametrize("count", [8, 11, TILE])
+def test_tiles_are_rows_transposed(dtype: Any, k: int, count: int) -> None:
+    matrix = numbers((3 * TILE, k), dtype)
+    rows = np.random.default_rng(1).permutation(3 * TILE)
+    tile = np.full((k, TILE), np.nan, dtype)
+    load_tile(matrix, rows, 5, count, tile)
+    chosen = rows[5 : 5 + count]
+    np.testing.assert_array_equal(tile[:, :count], matrix[chosen].T)
+    assert np.isnan(tile[:, count:]).all()
+
+    tile[:, count:] = 7
+    target = np.zeros_like(matrix)
+    store_tile(target, rows, 5, count, tile)
+    np.testing.assert_array_equal(target[chosen], matrix[chosen])
+    assert np.delete(target, chosen, axis=0).max() == 0
+
+
+def test_a_tile_is_made_of_whole_vectors() -> None:
+    for dtype in DTYPES:
+        assert TILE % (WIDTH // np.dtype(dtype).itemsize) == 0
