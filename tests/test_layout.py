@@ -24,6 +24,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "_container",
         "persistence",
         "_compile vectors samples",
+        "ledger",
         "kernels projection_kernels",
         "fused",
         "engines",

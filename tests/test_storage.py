@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import reference
 import seminmf.factorize
 from helpers import CLASSES, KINDS, cone, data, difference, make, start, value
+from seminmf import fused
 from seminmf.engines import Engine
+from seminmf.engines import _crew as crews
 from seminmf.engines import compression as compressions
+from seminmf.engines._crew import Crew
 
 kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
 TIGHT = 1e-8
@@ -108,21 +113,37 @@ def test_blocks(
     assert difference(other.codes_, whole.codes_) < 1e-5
 
 
-def test_the_single_block() -> None:
-    """One block of rows of consecutive, writeable numbers, copied only where it has to be."""
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+@pytest.mark.parametrize("model", ["SemiNMF", "L21SemiNMF"])
+def test_shards_of_the_compiled_iteration(
+    model: str, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = data(400, 30)
+    whole = run(model, X, solver=solver)
+    assert len(Engine(X, 3).row_shards) == 2
+    monkeypatch.setattr(fused, "_SMALL", 0)
+    monkeypatch.setattr(fused, "_FEWEST_ROWS", 10)
+    assert len(Engine(X, 3).row_shards) > 4
+    other = run(model, X, solver=solver)
+    assert other.objective_ == pytest.approx(whole.objective_, rel=TIGHT)
+    assert difference(other.codes_, whole.codes_) < 1e-5
+
+
+def test_the_array_for_compiled_code() -> None:
+    """Rows of consecutive, writeable numbers, copied only where it has to be."""
     X = data(40, 9)
-    assert Engine(X, 3).single_block is X
+    assert Engine(X, 3).array is X
     read_only = X.copy()
     read_only.flags.writeable = False
     for form in (np.asfortranarray(X), read_only, X[:, ::-1]):
-        block = Engine(form, 3).single_block
+        block = Engine(form, 3).array
         assert block is not None
         assert block.flags.c_contiguous
         assert block.flags.writeable
         np.testing.assert_array_equal(block, form)
-    assert Engine(X, 3, block_rows=10).single_block is None
-    assert Engine(sp.csr_array(X), 3).single_block is None
-    assert Engine(np.asfortranarray(np.ones((200, 2000))), 3).single_block is None
+    assert Engine(X, 3, block_rows=10).array is None
+    assert Engine(sp.csr_array(X), 3).array is None
+    assert Engine(np.asfortranarray(np.ones((200, 2000))), 3).array is None
 
 
 def test_the_engine_in_blocks() -> None:
@@ -211,6 +232,53 @@ def test_threads(model: str, solver: str) -> None:
             assert blas_threads() == allowed
     assert found[0].objective_ == pytest.approx(found[1].objective_, rel=1e-12)
     np.testing.assert_allclose(found[0].codes_, found[1].codes_, atol=1e-9)
+
+
+def helpers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "seminmf"]
+
+
+# Large enough for helpers in compiled code, too small for threads from Python.
+MIDDLE = (3_000, 40, 8)
+
+
+@pytest.mark.parametrize("model", ["SemiNMF", "GraphSemiNMF", "L21SemiNMF"])
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+@pytest.mark.parametrize("pause", [0, 2e-3])
+def test_helpers_change_no_digit(model: str, solver: str, pause: float) -> None:
+    """Awake or asleep between the iterations, there or not: the sums are added in one order."""
+    n, m, k = MIDDLE
+    X = data(n, m)
+    ring = sp.eye_array(n, k=1, format="csr") + sp.eye_array(n, k=5, format="csr")
+    graph = {} if model == "SemiNMF" else {"graph": ring + ring.T}
+    seen = []
+
+    def watch(progress: Any) -> None:
+        seen.append(len(helpers()))
+        time.sleep(pause)
+
+    found = []
+    for count in (1, 3):
+        with threadpool_limits(count, user_api="blas"):
+            if max(blas_threads()) != count:
+                pytest.skip("BLAS has a fixed number of threads here")
+            assert Engine(X, k).team.crew.helpers == count - 1
+            found.append(run(model, X, k, solver=solver, max_iter=8, callback=watch, **graph))
+            assert seen[-1] == count - 1
+            assert not helpers()
+    np.testing.assert_array_equal(found[0].codes_, found[1].codes_)
+    np.testing.assert_array_equal(found[0].components_, found[1].components_)
+    np.testing.assert_array_equal(found[0].objective_history_, found[1].objective_history_)
+
+
+def test_who_gets_no_help_goes_on_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the caller waits in vain, it does without helpers for a while."""
+    crew, invited = Crew(1), []
+    monkeypatch.setattr(Crew, "_invite", lambda self: invited.append(True))
+    looks = [10**10] + [0] * crews._REST + [5]
+    for spent in looks:
+        crew.call(lambda number, leads, bell, spent=spent: (leads, 1.0, 2.0, spent), ())
+    assert len(invited) == 2
 
 
 def test_threads_are_given_back_after_an_error() -> None:

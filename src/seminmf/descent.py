@@ -17,8 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import fused, kernels
 from ._types import FloatArray, IntArray
@@ -68,6 +70,41 @@ class _Moments:
     gram: FloatArray
 
 
+@dataclass(frozen=True)
+class _Workspace:
+    """Arrays in which the threads of the compiled iteration leave their parts."""
+
+    X: FloatArray
+    blocks: IntArray
+    shards: IntArray
+    losses: FloatArray
+    penalties: FloatArray
+    moments: FloatArray
+    grams: FloatArray
+    solved: NDArray[np.bool_]
+    omega: FloatArray
+    phi: FloatArray
+
+    @classmethod
+    def for_problem(
+        cls, engine: Engine, X: FloatArray, codes: FloatArray, graph: NeighbourGraph | None
+    ) -> _Workspace:
+        (n, k), m, dtype = codes.shape, X.shape[1], X.dtype
+        shards = len(engine.row_shards) - 1
+        items = 0 if graph is None else fused.edge_items(len(graph.pairs))
+        return cls(
+            X, engine.row_blocks, engine.row_shards, np.zeros(shards), np.zeros(items),
+            np.empty((shards, m, k), dtype), np.empty((shards, k, k), dtype), np.zeros(1, np.bool_),
+            np.empty((k, k), dtype), np.empty((0 if graph is None else n, k), dtype),
+        )  # fmt: skip
+
+    def shared(self) -> tuple[Any, ...]:
+        return (
+            self.blocks, self.shards, self.losses, self.penalties, self.moments, self.grams,
+            self.solved,
+        )  # fmt: skip
+
+
 class Descent:
     """The state of one run and the steps that change it."""
 
@@ -105,8 +142,8 @@ class Descent:
         )  # fmt: skip
         self._spare = np.empty_like(codes)
         self._fit = np.empty(n, engine.dtype)
-        self._within = np.arange(n)
-        self._work: tuple[FloatArray, FloatArray] | None = None
+        self._within: IntArray = np.arange(n)
+        self._work: _Workspace | None = None
         self._present_share = np.empty(0, engine.dtype) if share is None else share
         self._pattern = self._compiled_pattern()
         self._cancellation = _CANCELLATION[engine.dtype.itemsize]
@@ -232,27 +269,28 @@ class Descent:
 
     def _advance_at_once(self, eta: float, ridge: FloatArray) -> _Moments | None:
         """The same in one compiled call; None where that cannot be."""
-        X, scheme, graph = self.engine.single_block, self.scheme, self.graph
-        objective, old, new = self.objective, self.current, self.trial
+        engine, scheme, graph = self.engine, self.scheme, self.graph
+        objective, old, new, X = self.objective, self.current, self.trial, engine.array
         if X is None or not self._fusable:
             return None
-        dtype, k = X.dtype, old.codes.shape[1]
+        if self._work is None or self._work.X is not X:
+            self._work = _Workspace.for_problem(engine, X, old.codes, graph)
+        dtype, k, work = X.dtype, old.codes.shape[1], self._work
         alpha = dtype.type(0 if graph is None else objective.alpha)
-        if self._work is None:
-            self._work = np.empty_like(old.codes), np.empty_like(old.codes)
-        weighted, phi = self._work
         basis, lengths = np.empty((X.shape[1], k), dtype), np.empty(k, dtype)
         moments = _Moments(np.empty_like(basis), np.empty((k, k), dtype))
-        done, loss, penalty = fused.iteration(
-            X, self.engine.squares, self._present_share, *self._pattern,
+        arguments = (
+            fused.new_ledger(self._pattern[1]), *work.shared(), X, engine.squares,
+            self._present_share, *self._pattern,
             scheme.codes.sweeps, objective.loss.power, objective.graph.power, alpha,
             dtype.type(objective.floors.residual), objective.floors.edge,
             dtype.type(self._cancellation), dtype.type(eta),
             self.moments.moment, self.moments.gram, ridge, old.codes, old.weights, old.edges,
-            basis, lengths, new.codes, new.residuals, new.weights, new.edges, self._spare,
-            weighted, phi, self._fit, moments.moment, moments.gram,
+            basis, work.omega, lengths, new.codes, new.residuals, new.weights, new.edges,
+            self._spare, work.phi, self._fit, moments.moment, moments.gram,
         )  # fmt: skip
-        if not done:
+        solved, loss, penalty = engine.team.crew.call(fused.iteration, arguments)
+        if not solved:
             return None
         new.basis, new.lengths, new.loss, new.graph_penalty = basis, lengths, loss, penalty
         return moments
@@ -266,18 +304,14 @@ class Descent:
 
     def _compiled_pattern(self) -> tuple[IntArray | FloatArray, ...]:
         """Rows, their classes and the graph, as the compiled iteration takes them."""
-        if self.graph is None:
-            n, nobody, no_pairs = (
-                len(self._within),
-                np.zeros(0, np.int32),
-                np.zeros((0, 4), np.int32),
-            )
-            nothing = np.zeros(0, self.engine.dtype)
-            return self._within, np.array([0, n]), np.zeros(1, np.int32), nobody, nothing, no_pairs
-        graph = self.graph
-        return (
-            graph.order, graph.colour_starts, graph.indptr, graph.indices, graph.base, graph.pairs,
-        )  # fmt: skip
+        graph, rows = self.graph, self._within
+        bounds: IntArray = np.array([0, len(rows)])
+        if graph is None:
+            nobody, nothing = np.zeros(0, np.int32), np.zeros(0, self.engine.dtype)
+            return rows, bounds, np.zeros(1, np.int32), nobody, nothing, nobody.reshape(0, 4)
+        if self.scheme.codes.sequential:
+            rows, bounds = graph.order, graph.colour_starts
+        return rows, bounds, graph.indptr, graph.indices, graph.base, graph.pairs
 
     def _update_by_colour(self, graph: NeighbourGraph, omega: FloatArray) -> None:
         new = self.trial

@@ -1,7 +1,9 @@
-"""One iteration in one compiled call, for X that is dense and small enough to be one block.
+"""One iteration in one compiled call, on one or several threads, for X that is a dense array.
 
 It is the iteration of `seminmf.descent`, step by step. There, one call from Python follows the
-other; on a few hundred samples those calls take longer than the arithmetic.
+other; on a few hundred samples those calls take longer than the arithmetic, and on a few thousand
+a thread that is woken from Python comes too late. Here the threads share the items of a phase as
+described in `seminmf.ledger`: the basis (one item), shards of rows, colours, edges.
 """
 
 import numpy as np
@@ -15,6 +17,42 @@ from .kernels import (
     residual_lengths,
     solve_basis,
 )
+from .ledger import add, done, linger, take, wait
+
+# Rows of a colour, and edges, in one item.
+_ROWS_PER_ITEM = 128
+_EDGES_PER_ITEM = 2048
+# A block of X (512 kB in double precision) stays in the cache between the two products, ...
+_BLOCK_ENTRIES = 2**16
+# ... which want this many rows at least; threads want so many blocks, ...
+_FEWEST_ROWS, _FEWEST_BLOCKS = 128, 8
+# ... but so few numbers are not worth cutting up.
+_SMALL = 2**15
+# Each shard of blocks has its own sums. Fixed by the shape of X alone, so that the order of the
+# additions, and with it every digit of the result, is the same for any number of threads.
+_MOST_SHARDS = 16
+# How often a helper looks for the next iteration before it goes to sleep: some 0.2 ms.
+_LOOKS = 100_000
+
+
+def cut_rows(n_samples, n_features):
+    """Where the blocks of rows begin and end, and which blocks make up the shards."""
+    rows = min(_BLOCK_ENTRIES // n_features, n_samples // _FEWEST_BLOCKS)
+    small = n_samples * n_features <= _SMALL
+    count = 1 if small else max(1, round(n_samples / max(rows, _FEWEST_ROWS)))
+    blocks = np.linspace(0, n_samples, count + 1).astype(np.int64)
+    shards = np.linspace(0, count, min(count, _MOST_SHARDS) + 1).astype(np.int64)
+    return blocks, shards
+
+
+def edge_items(edges):
+    """How many items the edges make."""
+    return -(-edges // _EDGES_PER_ITEM)
+
+
+def new_ledger(bounds):
+    """For one iteration; ``bounds`` are those of the colours."""
+    return np.zeros(2 * (len(bounds) + 3), np.int64)
 
 
 @compiled
@@ -50,44 +88,170 @@ def _sample_weights(residuals, share, power, floor, weights):
 
 
 @compiled
+def _update_block(
+    start, stop, X, rows, indptr, indices, edges, alpha, sweeps, basis, omega, weights, source,
+    codes, phi, fit,
+):  # fmt: skip
+    """Products with the basis and new codes for a block of rows that need not see each other's."""
+    if alpha > 0:
+        # Neighbours are anywhere, so that rows go by their numbers in the whole.
+        np.dot(X[start:stop], basis, phi[start:stop])
+        mu_codes(
+            rows[start:stop], phi, omega, source, codes, weights, indptr, indices, edges, alpha,
+            True, fit,
+        )  # fmt: skip
+        return
+    count = stop - start
+    products = phi[:count]
+    np.dot(X[start:stop], basis, products)
+    if sweeps == 0:
+        mu_codes(
+            rows[:count], products, omega, source[start:stop], codes[start:stop],
+            weights[start:stop], indptr, indices, edges, alpha, True, fit[start:stop],
+        )  # fmt: skip
+    else:
+        bounds = np.array([0, count])
+        cd_codes(
+            rows[:count], bounds, products, omega, codes[start:stop], weights[start:stop], indptr,
+            indices, edges, alpha, sweeps, fit[start:stop],
+        )  # fmt: skip
+
+
+@compiled
+def _finish_block(
+    start, stop, X, squares, share, basis, codes, previous, fit, cancellation, loss_power, floor,
+    accelerated, eta, residuals, weights, point, weighted, gram, moment,
+):  # fmt: skip
+    """Residuals, weights, the next point, and the block's moments; returns its loss."""
+    X, squares, codes = X[start:stop], squares[start:stop], codes[start:stop]
+    residuals, weights = residuals[start:stop], weights[start:stop]
+    if residual_lengths(squares, fit[start:stop], cancellation, residuals) > 0:
+        _exact_residuals(X, basis, codes, squares, cancellation, residuals)
+    loss = _sample_weights(
+        residuals, share[start:stop] if share.shape[0] > 0 else share, loss_power, floor, weights
+    )
+    weighted = weighted[: stop - start]
+    if accelerated:
+        extrapolate(codes, previous[start:stop], eta, weights, point[start:stop], weighted)
+        np.dot(point[start:stop].T, weighted, gram)
+    else:
+        for i in range(codes.shape[0]):
+            for q in range(codes.shape[1]):
+                weighted[i, q] = weights[i] * codes[i, q]
+        np.dot(codes.T, weighted, gram)
+    np.dot(X.T, weighted, moment)
+    return loss
+
+
+@compiled
+def _add_parts(parts, total):
+    """Sum over the first axis."""
+    total[:] = parts[0]
+    for part in range(1, parts.shape[0]):
+        for i in range(total.shape[0]):
+            for q in range(total.shape[1]):
+                total[i, q] += parts[part, i, q]
+
+
+@compiled
 def iteration(
+    number, leads, bell, ledger, blocks, shards, losses, penalties, moments, grams, solved,
     X, squares, share, rows, bounds, indptr, indices, base, pairs,
     sweeps, loss_power, graph_power, alpha, residual_floor, edge_floor,
     cancellation, eta, moment, gram, ridge, old_codes, old_weights, old_edges,
-    basis, lengths, codes, residuals, weights, edges, point, weighted, phi, fit,
+    basis, omega, lengths, codes, residuals, weights, edges, point, phi, fit,
     next_moment, next_gram,
 ):  # fmt: skip
     """Basis, codes, residuals, weights, edges, and the moments for the next basis.
 
-    Returns (done, loss, graph penalty). Not done means that the system for the basis is singular,
-    and nothing has been written but ``basis``.
+    The thread that ``leads`` rings the ``bell``, and at the end returns (whether the system for the
+    basis was regular, loss, graph penalty, looks spent waiting). Where it was singular, nothing has
+    been written. The others return (whether the bell rang again, ...).
     """
-    k = gram.shape[0]
-    omega = np.empty((k, k), X.dtype)
-    if not solve_basis(moment, gram, ridge, basis, omega):
-        return False, 0.0, 0.0
-    for q in range(k):
-        lengths[q] = np.sqrt(omega[q, q])
-    np.dot(X, basis, phi)
-    if sweeps == 0:
-        mu_codes(
-            rows, phi, omega, old_codes, codes, old_weights, indptr, indices, old_edges, alpha,
-            True, fit,
-        )  # fmt: skip
-    else:
-        cd_codes(
-            rows, bounds, phi, omega, codes, old_weights, indptr, indices, old_edges, alpha,
-            sweeps, fit,
-        )  # fmt: skip
-    if residual_lengths(squares, fit, cancellation, residuals) > 0:
-        _exact_residuals(X, basis, codes, squares, cancellation, residuals)
-    loss = _sample_weights(residuals, share, loss_power, residual_floor, weights)
-    extrapolate(codes, old_codes, eta, weights, point, weighted)
-    np.dot(point.T, weighted, next_gram)
-    np.dot(X.T, weighted, next_moment)
-    penalty = 0.0
-    if alpha > 0:
-        penalty = edge_weights(
-            0, pairs.shape[0], codes, pairs, base, graph_power == 2, edge_floor, edges,
-        )  # fmt: skip
-    return True, loss, penalty
+    k = codes.shape[1]
+    if leads:
+        add(bell, 0, 1)
+    looks = 0
+    if take(ledger, 0) == 0:
+        solved[0] = solve_basis(moment, gram, ridge, basis, omega)
+        for q in range(k):
+            lengths[q] = np.sqrt(omega[q, q])
+        done(ledger, 0)
+    looks += wait(ledger, 0, 1)
+    phase, coloured = 1, alpha > 0 and sweeps > 0
+    shard_count = shards.shape[0] - 1
+    longest = 0
+    for b in range(blocks.shape[0] - 1):
+        longest = max(longest, blocks[b + 1] - blocks[b])
+    if solved[0]:
+        if coloured:
+            shard = take(ledger, phase)
+            while shard < shard_count:
+                for b in range(shards[shard], shards[shard + 1]):
+                    start, stop = blocks[b], blocks[b + 1]
+                    np.dot(X[start:stop], basis, phi[start:stop])
+                done(ledger, phase)
+                shard = take(ledger, phase)
+            looks += wait(ledger, phase, shard_count)
+            phase += 1
+            for colour in range(bounds.shape[0] - 1):
+                first, stop = bounds[colour], bounds[colour + 1]
+                items = -(-(stop - first) // _ROWS_PER_ITEM)
+                item = take(ledger, phase)
+                while item < items:
+                    start = first + item * _ROWS_PER_ITEM
+                    ends = np.array([0, min(_ROWS_PER_ITEM, stop - start)])
+                    cd_codes(
+                        rows[start : start + ends[1]], ends, phi, omega, codes, old_weights,
+                        indptr, indices, old_edges, alpha, sweeps, fit,
+                    )  # fmt: skip
+                    done(ledger, phase)
+                    item = take(ledger, phase)
+                looks += wait(ledger, phase, items)
+                phase += 1
+        weighted = np.empty((longest, k), X.dtype)
+        products = phi if alpha > 0 else np.empty((longest, k), X.dtype)
+        block_moment, block_gram = np.empty_like(basis), np.empty_like(omega)
+        shard = take(ledger, phase)
+        while shard < shard_count:
+            losses[shard] = 0
+            for b in range(shards[shard], shards[shard + 1]):
+                start, stop = blocks[b], blocks[b + 1]
+                if not coloured:
+                    _update_block(
+                        start, stop, X, rows, indptr, indices, old_edges, alpha, sweeps, basis,
+                        omega, old_weights, old_codes, codes, products, fit,
+                    )  # fmt: skip
+                losses[shard] += _finish_block(
+                    start, stop, X, squares, share, basis, codes, old_codes, fit, cancellation,
+                    loss_power, residual_floor, sweeps > 0, eta, residuals, weights, point,
+                    weighted, block_gram, block_moment,
+                )  # fmt: skip
+                if b == shards[shard]:
+                    grams[shard], moments[shard] = block_gram, block_moment
+                else:
+                    grams[shard] += block_gram
+                    moments[shard] += block_moment
+            done(ledger, phase)
+            shard = take(ledger, phase)
+        looks += wait(ledger, phase, shard_count)
+        phase += 1
+        if alpha > 0:
+            items = -(-pairs.shape[0] // _EDGES_PER_ITEM)
+            item = take(ledger, phase)
+            while item < items:
+                first = item * _EDGES_PER_ITEM
+                stop = min(first + _EDGES_PER_ITEM, pairs.shape[0])
+                penalties[item] = edge_weights(
+                    first, stop, codes, pairs, base, graph_power == 2, edge_floor, edges
+                )
+                done(ledger, phase)
+                item = take(ledger, phase)
+            looks += wait(ledger, phase, items)
+    if not leads:
+        return linger(bell, number, _LOOKS), 0.0, 0.0, looks
+    if not solved[0]:
+        return False, 0.0, 0.0, looks
+    _add_parts(moments, next_moment)
+    _add_parts(grams, next_gram)
+    return True, losses.sum(), penalties.sum(), looks

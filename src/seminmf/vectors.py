@@ -176,7 +176,7 @@ def _tile_and_rows(context: Any, builder: Any, signature: Any, arguments: Any, s
 
 
 @intrinsic
-def load_tile(typing, matrix, rows, start, count, tile):  # type: ignore[no-untyped-def]
+def load_tile(typing, matrix, rows, start, count, tile):
     """``tile[q, r] = matrix[rows[start + r], q]`` for r < count.
 
     There must be a vector of samples and one of components at least.
@@ -190,7 +190,7 @@ def load_tile(typing, matrix, rows, start, count, tile):  # type: ignore[no-unty
 
 
 @intrinsic
-def store_tile(typing, matrix, rows, start, count, tile):  # type: ignore[no-untyped-def]
+def store_tile(typing, matrix, rows, start, count, tile):
     """``matrix[rows[start + r], q] = tile[q, r]`` for r < count, with as many as in `load_tile`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -201,7 +201,7 @@ def store_tile(typing, matrix, rows, start, count, tile):  # type: ignore[no-unt
 
 
 @intrinsic
-def add_products(typing, factors, which, first, stop, v, totals):  # type: ignore[no-untyped-def]
+def add_products(typing, factors, which, first, stop, v, totals):
     """``totals`` += Σ_p factors[p] · v[which[p]] over first ≤ p < stop, for a tile of samples.
 
     ``v`` has a row of ``TILE`` samples for each component.
@@ -234,7 +234,7 @@ def add_products(typing, factors, which, first, stop, v, totals):  # type: ignor
 
 
 @intrinsic
-def weighted_rows(typing, rows, indices, weights, first, stop, sums):  # type: ignore[no-untyped-def]
+def weighted_rows(typing, rows, indices, weights, first, stop, sums):
     """``sums`` = Σ_e weights[e] · rows[indices[e]] over first ≤ e < stop; returns Σ_e weights[e].
 
     A row must fill at least one vector. The last vector of a row may overlap the one before it:
@@ -285,7 +285,7 @@ def weighted_rows(typing, rows, indices, weights, first, stop, sums):  # type: i
 
 
 @intrinsic
-def squared_distance(typing, rows, i, j):  # type: ignore[no-untyped-def]
+def squared_distance(typing, rows, i, j):
     """‖rows[i] − rows[j]‖². A row must fill at least one vector."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

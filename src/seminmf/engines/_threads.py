@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from ._crew import Crew
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
@@ -24,6 +26,8 @@ _Result = TypeVar("_Result")
 # of BLAS itself wait awake; they would bring a little on an idle machine, but on a busy one each
 # product then waits for a core.
 WORTH_SHARING = 1e8
+# The same for helpers in compiled code, who are awake, and only have to fetch their arguments.
+_WORTH_HELPING = 4e6
 
 
 @lru_cache(maxsize=1)
@@ -37,12 +41,20 @@ def available_threads() -> int:
 
 
 class Team:
-    """Context manager: runs functions over items, in order of the items, on its threads."""
+    """Context manager: runs functions over items, in order of the items, on its threads.
 
-    def __init__(self, operations: float, most: int) -> None:
+    ``most`` is the number of items, ``shards`` that of compiled code, for which there is a `Crew`.
+    """
+
+    def __init__(self, operations: float, most: int, shards: int = 1) -> None:
         self.size = 1
-        if most > 1 and operations >= WORTH_SHARING:
-            self.size = min(most, available_threads())
+        helpers = 0
+        if operations >= _WORTH_HELPING and max(most, shards) > 1:
+            threads = available_threads()
+            helpers = min(shards, threads) - 1
+            if operations >= WORTH_SHARING:
+                self.size = min(most, threads)
+        self.crew = Crew(helpers)
         self._operations = operations
         self._limit: Any = None
         self._pool: ThreadPoolExecutor | None = None
@@ -55,7 +67,8 @@ class Team:
 
     def adapt(self, operations: float) -> None:
         """Hold BLAS to one thread if the team works itself, or if there is little to do."""
-        if self._limit is None and (self.size > 1 or operations < WORTH_SHARING):
+        shared = self.size > 1 or self.crew.helpers > 0
+        if self._limit is None and (shared or operations < WORTH_SHARING):
             self._limit = _blas().limit(limits=1)
 
     def __exit__(
@@ -64,6 +77,7 @@ class Team:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.crew.close()
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None

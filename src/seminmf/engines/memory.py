@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
+from ..fused import cut_rows
 from ._blocks import Block, cut, row_squares
 from ._threads import WORTH_SHARING, Team
 
@@ -41,7 +42,8 @@ class Engine:
     n_components : int
         Number of columns in the products to come; only used to judge the work.
     block_rows : int or None
-        Rows in a block; None chooses by the size of the cache.
+        Rows in a block; None chooses by the size of the cache, and lets compiled code have X
+        whole where it can.
     squares : array of shape (n_samples,) or None
         ‖x_i‖² where they are known already.
     """
@@ -58,6 +60,7 @@ class Engine:
         self.dtype = X.dtype
         entries = X.nnz if sp.issparse(X) else X.size
         operations = 4.0 * n_components * (entries + 2 * n_components * self.n_samples)
+        self._stepwise = block_rows is not None
         if block_rows is None:
             fewest = _FEWEST_FOR_THREADS if operations >= WORTH_SHARING else 1
             wanted = max(entries // _BLOCK_ENTRIES, fewest)
@@ -68,7 +71,9 @@ class Engine:
         shards = np.array_split(np.arange(len(self._blocks)), min(len(self._blocks), _MOST_SHARDS))
         self._shards: list[IntArray] = list(shards)
         self.operations = operations
-        self.team = Team(operations, len(self._shards))
+        self.row_blocks, self.row_shards = cut_rows(self.n_samples, self.n_features)
+        together = 1 if self.array is None else len(self.row_shards) - 1
+        self.team = Team(operations, len(self._shards), together)
         if squares is None:
             squares = row_squares(X)
         self.squares: FloatArray = squares
@@ -81,14 +86,14 @@ class Engine:
         self.team.__exit__(*error)
 
     @cached_property
-    def single_block(self) -> FloatArray | None:
-        """X as compiled code takes it, if it is one dense block; None otherwise.
+    def array(self) -> FloatArray | None:
+        """X as compiled code takes it, if it is dense and no blocks were asked for.
 
         Compiled code wants rows of consecutive numbers that could be written to. Where X is not
         like that (a DataFrame by columns, a file mapped for reading) and small, it is copied.
         """
         X = self.X
-        if len(self._blocks) > 1 or sp.issparse(X):
+        if sp.issparse(X) or self._stepwise:
             return None
         if X.flags.c_contiguous and X.flags.writeable:
             return np.asarray(X)

@@ -1,0 +1,115 @@
+"""Threads that take part in a compiled function, and wait awake for the next call of it.
+
+Waking a thread from Python takes a tenth of a millisecond and more, and it needs the GIL just when
+the caller has it. So the bell is rung inside the compiled function, when the caller has let go of
+the GIL; the helpers, who stand in compiled code and watch the bell, then fetch their arguments and
+come along. Who hears nothing for a while goes to sleep.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..ledger import linger
+
+# Who waits for helpers longer than this many seconds, and longer than this share of a call, sees
+# that they do not get a core, because others need it, and goes on alone for so many calls.
+_PATIENCE, _SHARE, _REST = 2e-3, 0.3, 50
+
+_LOOKS = 100_000  # enough to measure how long one takes
+
+Shared = Callable[..., tuple[bool, float, float, int]]
+
+
+@lru_cache(maxsize=1)
+def _seconds_per_look() -> float:
+    bell = np.zeros(1, np.int64)
+    linger(bell, 0, 1)
+    begin = perf_counter()
+    linger(bell, 0, _LOOKS)
+    return (perf_counter() - begin) / _LOOKS
+
+
+class Crew:
+    """Runs ``function(number, leads, bell, *arguments)`` on the caller and on ``helpers`` threads.
+
+    The function shares its work as in `seminmf.ledger`, and comes to the same result whoever takes
+    part. The caller leads: it rings the bell as the first thing it does.
+    """
+
+    def __init__(self, helpers: int) -> None:
+        self.helpers = helpers
+        self._threads: list[threading.Thread] = []
+        self._bell = np.zeros(1, np.int64)
+        self._awake = threading.Condition()
+        self._call: tuple[int, Shared, tuple[Any, ...]] | None = None
+        self._number = 0
+        self._asleep = 0
+        self._rest = 0
+        self._closed = False
+
+    def call(self, function: Shared, arguments: tuple[Any, ...]) -> tuple[bool, float, float]:
+        """What the function returns to the one who leads."""
+        self._number += 1
+        if self._rest > 0:
+            self._rest -= 1
+        elif self.helpers > 0:
+            self._call = self._number, function, arguments
+            self._invite()
+        # Helpers who are not invited stay asleep: they find no new call when the bell rings.
+        begin = perf_counter()
+        success, loss, penalty, looks = function(self._number, True, self._bell, *arguments)
+        waited = looks * _seconds_per_look()
+        if waited > max(_PATIENCE, _SHARE * (perf_counter() - begin)):
+            self._rest = _REST
+        return success, loss, penalty
+
+    def _invite(self) -> None:
+        if not self._threads:
+            for _ in range(self.helpers):
+                thread = threading.Thread(target=self._serve, name="seminmf", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        elif self._asleep:
+            with self._awake:
+                self._awake.notify_all()
+
+    def _serve(self) -> None:
+        last = 0
+        while True:
+            call = self._call
+            if self._closed or call is None:
+                return
+            number, function, arguments = call
+            if number == last:
+                self._sleep(last)
+                continue
+            last = number
+            function(number, False, self._bell, *arguments)
+
+    def _sleep(self, last: int) -> None:
+        with self._awake:
+            self._asleep += 1
+            # After `_asleep` was set: either the caller sees that, or its call is seen here.
+            self._awake.wait_for(
+                lambda: self._closed or self._call is None or self._call[0] != last
+            )
+            self._asleep -= 1
+
+    def close(self) -> None:
+        """Send the helpers home."""
+        self._closed = True
+        self._call = None
+        self._bell[0] = -1  # for those who watch it
+        with self._awake:
+            self._awake.notify_all()
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+        self._closed = False
