@@ -122,7 +122,7 @@ def test_shards_of_the_compiled_iteration(
     whole = run(model, X, solver=solver)
     assert len(Engine(X, 3).row_shards) == 2
     monkeypatch.setattr(fused, "_SMALL", 0)
-    monkeypatch.setattr(fused, "_FEWEST_ROWS", 10)
+    monkeypatch.setattr(fused, "_OWN_BLOCK", (2**15, 10))
     assert len(Engine(X, 3).row_shards) > 4
     other = run(model, X, solver=solver)
     assert other.objective_ == pytest.approx(whole.objective_, rel=TIGHT)

@@ -41,6 +41,16 @@ def store_tile(matrix: Any, rows: Any, start: int, count: int, tile: Any) -> Non
     vectors.store_tile(matrix, rows, start, count, tile)
 
 
+@njit
+def rows_times(X: Any, start: int, stop: int, basis: Any, out: Any) -> None:
+    vectors.rows_times(X, start, stop, basis, out)
+
+
+@njit
+def add_rows(X: Any, start: int, stop: int, weights: Any, totals: Any) -> None:
+    vectors.add_rows(X, start, stop, weights, totals)
+
+
 def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
@@ -98,6 +108,30 @@ def test_tiles_are_rows_transposed(dtype: Any, k: int, count: int) -> None:
     store_tile(target, rows, 5, count, tile)
     np.testing.assert_array_equal(target[chosen], matrix[chosen])
     assert np.delete(target, chosen, axis=0).max() == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("vectors_of_columns", range(1, 9))
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (4, 3), (11, 20)])
+def test_products_with_a_narrow_basis(dtype: Any, vectors_of_columns: int, n: int, m: int) -> None:
+    width = vectors_of_columns * WIDTH // np.dtype(dtype).itemsize
+    X, basis = numbers((n + 2, m), dtype), numbers((m, width), dtype, 1)
+    out = np.full((n + 2, width), np.nan, dtype)
+    rows_times(X, 1, n + 1, basis, out)
+    np.testing.assert_allclose(out[1:-1], (X @ basis)[1:-1], rtol=1e-4, atol=1e-5)
+    assert np.isnan(out[[0, -1]]).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("m", LENGTHS)
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 11])
+def test_weighted_sums_of_rows(dtype: Any, m: int, k: int) -> None:
+    X, weights = numbers((9, m), dtype), numbers((9, k), dtype, 1)
+    totals = numbers((k + 1, m), dtype, 2)
+    expected = totals.copy()
+    expected[:k] += weights[2:8].T @ X[2:8]
+    add_rows(X, 2, 8, weights, totals[:k])
+    np.testing.assert_allclose(totals, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_tile_is_made_of_whole_vectors() -> None:

@@ -83,6 +83,7 @@ class _Workspace:
     grams: FloatArray
     solved: NDArray[np.bool_]
     omega: FloatArray
+    padded: FloatArray
     phi: FloatArray
 
     @classmethod
@@ -92,10 +93,12 @@ class _Workspace:
         (n, k), m, dtype = codes.shape, X.shape[1], X.dtype
         shards = len(engine.row_shards) - 1
         items = 0 if graph is None else fused.edge_items(len(graph.pairs))
+        width = fused.padded_width(k, dtype)
         return cls(
             X, engine.row_blocks, engine.row_shards, np.zeros(shards), np.zeros(items),
-            np.empty((shards, m, k), dtype), np.empty((shards, k, k), dtype), np.zeros(1, np.bool_),
-            np.empty((k, k), dtype), np.empty((0 if graph is None else n, k), dtype),
+            np.empty((shards, k, m), dtype), np.empty((shards, k, k), dtype), np.zeros(1, np.bool_),
+            np.empty((k, k), dtype), np.zeros((m, width), dtype),
+            np.empty((0 if graph is None else n, width), dtype),
         )  # fmt: skip
 
     def shared(self) -> tuple[Any, ...]:
@@ -286,7 +289,7 @@ class Descent:
             dtype.type(objective.floors.residual), objective.floors.edge,
             dtype.type(self._cancellation), dtype.type(eta),
             self.moments.moment, self.moments.gram, ridge, old.codes, old.weights, old.edges,
-            basis, work.omega, lengths, new.codes, new.residuals, new.weights, new.edges,
+            basis, work.padded, work.omega, lengths, new.codes, new.residuals, new.weights, new.edges,
             self._spare, work.phi, self._fit, moments.moment, moments.gram,
         )  # fmt: skip
         solved, loss, penalty = engine.team.crew.call(fused.iteration, arguments)

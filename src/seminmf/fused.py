@@ -10,22 +10,26 @@ import numpy as np
 
 from ._compile import compiled
 from .kernels import (
+    SKINNY,
+    add_adjoint,
     cd_codes,
     edge_weights,
     extrapolate,
     mu_codes,
     residual_lengths,
     solve_basis,
+    times,
 )
 from .ledger import add, done, linger, take, wait
+from .vectors import WIDTH
 
 # Rows of a colour, and edges, in one item.
 _ROWS_PER_ITEM = 128
 _EDGES_PER_ITEM = 2048
-# A block of X (512 kB in double precision) stays in the cache between the two products, ...
-_BLOCK_ENTRIES = 2**16
-# ... which want this many rows at least; threads want so many blocks, ...
-_FEWEST_ROWS, _FEWEST_BLOCKS = 128, 8
+# A block of X stays in the cache between the two products, which want this many rows at least: ours
+# less (256 kB in double precision) than those of BLAS. Threads want so many blocks, ...
+_OWN_BLOCK, _BLAS_BLOCK = (2**15, 64), (2**18, 256)
+_FEWEST_BLOCKS = 8
 # ... but so few numbers are not worth cutting up.
 _SMALL = 2**15
 # Each shard of blocks has its own sums. Fixed by the shape of X alone, so that the order of the
@@ -35,14 +39,21 @@ _MOST_SHARDS = 16
 _LOOKS = 100_000
 
 
-def cut_rows(n_samples, n_features):
+def cut_rows(n_samples, n_features, n_components):
     """Where the blocks of rows begin and end, and which blocks make up the shards."""
-    rows = min(_BLOCK_ENTRIES // n_features, n_samples // _FEWEST_BLOCKS)
+    entries, fewest = _OWN_BLOCK if n_features * n_components <= SKINNY else _BLAS_BLOCK
+    rows = max(min(entries // n_features, n_samples // _FEWEST_BLOCKS), fewest)
     small = n_samples * n_features <= _SMALL
-    count = 1 if small else max(1, round(n_samples / max(rows, _FEWEST_ROWS)))
+    count = 1 if small else max(1, round(n_samples / rows))
     blocks = np.linspace(0, n_samples, count + 1).astype(np.int64)
     shards = np.linspace(0, count, min(count, _MOST_SHARDS) + 1).astype(np.int64)
     return blocks, shards
+
+
+def padded_width(n_components, dtype):
+    """As many columns as there are components, and more to fill the last vector."""
+    count = WIDTH // dtype.itemsize
+    return -(-n_components // count) * count
 
 
 def edge_items(edges):
@@ -95,7 +106,7 @@ def _update_block(
     """Products with the basis and new codes for a block of rows that need not see each other's."""
     if alpha > 0:
         # Neighbours are anywhere, so that rows go by their numbers in the whole.
-        np.dot(X[start:stop], basis, phi[start:stop])
+        times(X[start:stop], basis, phi[start:stop])
         mu_codes(
             rows[start:stop], phi, omega, source, codes, weights, indptr, indices, edges, alpha,
             True, fit,
@@ -103,7 +114,7 @@ def _update_block(
         return
     count = stop - start
     products = phi[:count]
-    np.dot(X[start:stop], basis, products)
+    times(X[start:stop], basis, products)
     if sweeps == 0:
         mu_codes(
             rows[:count], products, omega, source[start:stop], codes[start:stop],
@@ -122,7 +133,7 @@ def _finish_block(
     start, stop, X, squares, share, basis, codes, previous, fit, cancellation, loss_power, floor,
     accelerated, eta, residuals, weights, point, weighted, gram, moment,
 ):  # fmt: skip
-    """Residuals, weights, the next point, and the block's moments; returns its loss."""
+    """Residuals, weights and the next point; adds to the moments and returns the loss."""
     X, squares, codes = X[start:stop], squares[start:stop], codes[start:stop]
     residuals, weights = residuals[start:stop], weights[start:stop]
     if residual_lengths(squares, fit[start:stop], cancellation, residuals) > 0:
@@ -133,24 +144,14 @@ def _finish_block(
     weighted = weighted[: stop - start]
     if accelerated:
         extrapolate(codes, previous[start:stop], eta, weights, point[start:stop], weighted)
-        np.dot(point[start:stop].T, weighted, gram)
+        add_adjoint(point[start:stop], weighted, gram)
     else:
         for i in range(codes.shape[0]):
             for q in range(codes.shape[1]):
                 weighted[i, q] = weights[i] * codes[i, q]
-        np.dot(codes.T, weighted, gram)
-    np.dot(X.T, weighted, moment)
+        add_adjoint(codes, weighted, gram)
+    add_adjoint(X, weighted, moment)
     return loss
-
-
-@compiled
-def _add_parts(parts, total):
-    """Sum over the first axis."""
-    total[:] = parts[0]
-    for part in range(1, parts.shape[0]):
-        for i in range(total.shape[0]):
-            for q in range(total.shape[1]):
-                total[i, q] += parts[part, i, q]
 
 
 @compiled
@@ -159,7 +160,7 @@ def iteration(
     X, squares, share, rows, bounds, indptr, indices, base, pairs,
     sweeps, loss_power, graph_power, alpha, residual_floor, edge_floor,
     cancellation, eta, moment, gram, ridge, old_codes, old_weights, old_edges,
-    basis, omega, lengths, codes, residuals, weights, edges, point, phi, fit,
+    basis, padded, omega, lengths, codes, residuals, weights, edges, point, phi, fit,
     next_moment, next_gram,
 ):  # fmt: skip
     """Basis, codes, residuals, weights, edges, and the moments for the next basis.
@@ -176,6 +177,7 @@ def iteration(
         solved[0] = solve_basis(moment, gram, ridge, basis, omega)
         for q in range(k):
             lengths[q] = np.sqrt(omega[q, q])
+        padded[:, :k] = basis
         done(ledger, 0)
     looks += wait(ledger, 0, 1)
     phase, coloured = 1, alpha > 0 and sweeps > 0
@@ -189,7 +191,7 @@ def iteration(
             while shard < shard_count:
                 for b in range(shards[shard], shards[shard + 1]):
                     start, stop = blocks[b], blocks[b + 1]
-                    np.dot(X[start:stop], basis, phi[start:stop])
+                    times(X[start:stop], padded, phi[start:stop])
                 done(ledger, phase)
                 shard = take(ledger, phase)
             looks += wait(ledger, phase, shard_count)
@@ -210,28 +212,22 @@ def iteration(
                 looks += wait(ledger, phase, items)
                 phase += 1
         weighted = np.empty((longest, k), X.dtype)
-        products = phi if alpha > 0 else np.empty((longest, k), X.dtype)
-        block_moment, block_gram = np.empty_like(basis), np.empty_like(omega)
+        products = phi if alpha > 0 else np.empty((longest, padded.shape[1]), X.dtype)
         shard = take(ledger, phase)
         while shard < shard_count:
-            losses[shard] = 0
+            losses[shard], moments[shard], grams[shard] = 0, 0, 0
             for b in range(shards[shard], shards[shard + 1]):
                 start, stop = blocks[b], blocks[b + 1]
                 if not coloured:
                     _update_block(
-                        start, stop, X, rows, indptr, indices, old_edges, alpha, sweeps, basis,
+                        start, stop, X, rows, indptr, indices, old_edges, alpha, sweeps, padded,
                         omega, old_weights, old_codes, codes, products, fit,
                     )  # fmt: skip
                 losses[shard] += _finish_block(
                     start, stop, X, squares, share, basis, codes, old_codes, fit, cancellation,
                     loss_power, residual_floor, sweeps > 0, eta, residuals, weights, point,
-                    weighted, block_gram, block_moment,
+                    weighted, grams[shard], moments[shard],
                 )  # fmt: skip
-                if b == shards[shard]:
-                    grams[shard], moments[shard] = block_gram, block_moment
-                else:
-                    grams[shard] += block_gram
-                    moments[shard] += block_moment
             done(ledger, phase)
             shard = take(ledger, phase)
         looks += wait(ledger, phase, shard_count)
@@ -252,6 +248,9 @@ def iteration(
         return linger(bell, number, _LOOKS), 0.0, 0.0, looks
     if not solved[0]:
         return False, 0.0, 0.0, looks
-    _add_parts(moments, next_moment)
-    _add_parts(grams, next_gram)
+    for shard in range(1, shard_count):
+        moments[0] += moments[shard]
+        grams[0] += grams[shard]
+    next_moment[:] = moments[0].T
+    next_gram[:] = grams[0]
     return True, losses.sum(), penalties.sum(), looks

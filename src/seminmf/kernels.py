@@ -19,7 +19,9 @@ from .vectors import (
     TILE,
     WIDTH,
     add_products,
+    add_rows,
     load_tile,
+    rows_times,
     squared_distance,
     store_tile,
     weighted_rows,
@@ -28,6 +30,10 @@ from .vectors import (
 # Pivots of the k × k system below this share of their diagonal entry count as zero, and so do
 # eigenvalues below this share of the largest.
 RANK_TOLERANCE = 1e-14
+
+# Products whose narrow factor has so few entries that it stays in the cache are done here, larger
+# ones by BLAS, which is made for those. Rows of X are added up in strips.
+SKINNY, STRIP = 20_000, 64
 
 # In double and single precision: denominators below these have too few digits to divide by, ...
 SMALLEST, SMALLEST_SINGLE = 1e-290, 1e-30
@@ -114,7 +120,7 @@ def cd_codes(
     k = codes.shape[1]
     dtype = codes.dtype
     v = np.zeros((k, TILE), dtype)
-    f = np.zeros((k, TILE), dtype)
+    f = np.zeros((phi.shape[1], TILE), dtype)
     pull = np.zeros((k, TILE), dtype)
     stiffness = np.zeros(TILE, dtype)
     gradient = np.zeros(TILE, dtype)
@@ -190,7 +196,7 @@ def mu_codes(
     dtype = codes.dtype
     old = np.zeros((k, TILE), dtype)
     v = np.zeros((k, TILE), dtype)
-    f = np.zeros((k, TILE), dtype)
+    f = np.zeros((phi.shape[1], TILE), dtype)
     pull = np.zeros((k, TILE), dtype)
     stiffness = np.zeros(TILE, dtype)
     up = np.zeros(TILE, dtype)
@@ -221,6 +227,26 @@ def mu_codes(
                 new = old[q, r] * (np.sqrt(ratio) if root else ratio)
                 v[q, r] = new if new > vanished else dtype.type(0)
         _store(rows, start, count, v, f, omega, every, codes, fit, up, down)
+
+
+@compiled
+def times(X, basis, out):
+    """``out`` = X · basis, both with whole vectors of columns."""
+    if basis.size <= SKINNY:
+        rows_times(X, 0, X.shape[0], basis, out)
+    else:
+        np.dot(X, basis, out)
+
+
+@compiled
+def add_adjoint(X, weighted, totals):
+    """``totals`` += weightedᵀ · X."""
+    n, m = X.shape
+    if m * weighted.shape[1] <= SKINNY and m * X.itemsize >= WIDTH:
+        for start in range(0, n, STRIP):
+            add_rows(X, start, min(start + STRIP, n), weighted, totals)
+    else:
+        totals += np.dot(weighted.T, X)
 
 
 @compiled

@@ -59,6 +59,12 @@ class _Lanes:
         product = self.builder.fmul(left, right, flags=_FAST)
         return self.builder.fadd(total, product, flags=_FAST)
 
+    def not_before(self, first: Any) -> Any:
+        """The lanes from number ``first`` on."""
+        limit = _spread(self.builder, first, self.count)
+        numbers = ir.Constant(limit.type, list(range(self.count)))
+        return self.builder.icmp_signed(">=", numbers, limit)
+
     def sum(self, vector: Any) -> Any:
         numbers = [
             self.builder.extract_element(vector, ir.IntType(32)(lane)) for lane in range(self.count)
@@ -305,11 +311,147 @@ def squared_distance(typing, rows, i, j):
         last = builder.add(rest, _INDEX(1))
         done, total = _loop(builder, _INDEX(0), last, lanes.count, [lanes.zero], body)
         # The last vector again, without the lanes that have been counted.
-        counted = _spread(builder, builder.sub(done, rest), lanes.count)
-        lane = ir.Constant(counted.type, list(range(lanes.count)))
-        part = builder.select(
-            builder.icmp_signed(">=", lane, counted), difference(rest), lanes.zero
-        )
+        uncounted = lanes.not_before(builder.sub(done, rest))
+        part = builder.select(uncounted, difference(rest), lanes.zero)
         return lanes.sum(lanes.add_product(total, part, part))
 
     return rows.dtype(rows, types.int64, types.int64), generate
+
+
+@intrinsic
+def rows_times(typing, X, start, stop, basis, out):
+    """``out[i] = X[i] · basis`` for start ≤ i < stop.
+
+    ``basis`` and ``out`` have whole vectors of columns. Four rows by up to three vectors are in
+    registers at a time, which is as much as fits.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        X, start, stop, basis, out = _unpacked(context, builder, signature, arguments)
+        lanes = _Lanes(context, builder, signature.args[0].dtype)
+        length = builder.extract_value(X.shape, 1)
+        width = builder.extract_value(basis.shape, 1)
+
+        def block(first: Any, rows: int, column: Any, vectors: int) -> None:
+            numbers = [builder.add(first, _INDEX(row)) for row in range(rows)]
+            lines = [builder.gep(X.data, [builder.mul(i, length)]) for i in numbers]
+            offsets = [_INDEX(vector * lanes.count) for vector in range(vectors)]
+
+            def body(j: Any, totals: list[Any]) -> list[Any]:
+                place = builder.gep(basis.data, [builder.add(builder.mul(j, width), column)])
+                factors = [lanes.load(place, offset) for offset in offsets]
+                entries = [lanes.load_spread(line, j) for line in lines]
+                products = [(entry, factor) for entry in entries for factor in factors]
+                return [
+                    lanes.add_product(total, *pair)
+                    for total, pair in zip(totals, products, strict=True)
+                ]
+
+            _, *totals = _loop(builder, _INDEX(0), length, 1, [lanes.zero] * rows * vectors, body)
+            for row, i in enumerate(numbers):
+                target = builder.gep(out.data, [builder.add(builder.mul(i, width), column)])
+                for vector, offset in enumerate(offsets):
+                    lanes.store(totals[row * vectors + vector], target, offset)
+
+        def all_columns(first: Any, rows: int) -> None:
+            # Threes; but a last four are two and two, because a single one keeps nobody busy.
+            vectors = builder.sdiv(width, _INDEX(lanes.count))
+            left = builder.srem(vectors, _INDEX(3))
+            two_pairs = builder.and_(
+                builder.icmp_signed("==", left, _INDEX(1)),
+                builder.icmp_signed(">", vectors, _INDEX(1)),
+            )
+            left = builder.select(two_pairs, _INDEX(4), left)
+            done: Any = _INDEX(0)
+            ends = (builder.mul(builder.sub(vectors, left), _INDEX(lanes.count)), width, width)
+            for count, end in zip((3, 2, 1), ends, strict=True):
+                size = count * lanes.count
+
+                def body(column: Any, _: list[Any], count: int = count) -> list[Any]:
+                    block(first, rows, column, count)
+                    return []
+
+                last = builder.sub(end, _INDEX(size - 1))
+                (done,) = _loop(builder, done, last, size, [], body)
+
+        done = start
+        for rows in (4, 1):
+
+            def body(first: Any, _: list[Any], rows: int = rows) -> list[Any]:
+                all_columns(first, rows)
+                return []
+
+            (done,) = _loop(builder, done, builder.sub(stop, _INDEX(rows - 1)), rows, [], body)
+        return context.get_dummy_value()
+
+    return types.void(X, types.int64, types.int64, basis, out), generate
+
+
+@intrinsic
+def add_rows(typing, X, start, stop, weights, totals):
+    """``totals[q] += Σ_i weights[i, q] · X[i]`` over start ≤ i < stop.
+
+    A row of X must fill at least one vector.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        X, start, stop, weights, totals = _unpacked(context, builder, signature, arguments)
+        lanes = _Lanes(context, builder, signature.args[0].dtype)
+        length = builder.extract_value(X.shape, 1)
+        components = builder.extract_value(weights.shape, 1)
+
+        def block(first: Any, rows: int, column: Any, vectors: int, mask: Any = None) -> None:
+            offsets = [_INDEX(vector * lanes.count) for vector in range(vectors)]
+            targets = []
+            for row in range(rows):
+                q = builder.add(first, _INDEX(row))
+                place = builder.add(builder.mul(q, length), column)
+                targets.append(builder.gep(totals.data, [place]))
+
+            def body(i: Any, sums: list[Any]) -> list[Any]:
+                line = builder.gep(X.data, [builder.add(builder.mul(i, length), column)])
+                entries = [lanes.load(line, offset) for offset in offsets]
+                if mask is not None:
+                    entries = [builder.select(mask, entry, lanes.zero) for entry in entries]
+                place = builder.gep(weights.data, [builder.add(builder.mul(i, components), first)])
+                factors = [lanes.load_spread(place, _INDEX(row)) for row in range(rows)]
+                products = [(factor, entry) for factor in factors for entry in entries]
+                return [
+                    lanes.add_product(total, *pair)
+                    for total, pair in zip(sums, products, strict=True)
+                ]
+
+            places = [(target, offset) for target in targets for offset in offsets]
+            present = [lanes.load(*place) for place in places]
+            _, *sums = _loop(builder, start, stop, 1, present, body)
+            for place, total in zip(places, sums, strict=True):
+                lanes.store(total, *place)
+
+        def all_columns(first: Any, rows: int) -> None:
+            done: Any = _INDEX(0)
+            for count in (3, 2, 1):
+                size = count * lanes.count
+
+                def body(column: Any, _: list[Any], count: int = count) -> list[Any]:
+                    block(first, rows, column, count)
+                    return []
+
+                (done,) = _loop(
+                    builder, done, builder.sub(length, _INDEX(size - 1)), size, [], body
+                )
+            rest = builder.sub(length, _INDEX(lanes.count))
+            with builder.if_then(builder.icmp_signed("<", done, length)):
+                block(first, rows, rest, 1, lanes.not_before(builder.sub(done, rest)))
+
+        done: Any = _INDEX(0)
+        for rows in (4, 2, 1):
+
+            def body(first: Any, _: list[Any], rows: int = rows) -> list[Any]:
+                all_columns(first, rows)
+                return []
+
+            last = builder.sub(components, _INDEX(rows - 1))
+            (done,) = _loop(builder, done, last, rows, [], body)
+        return context.get_dummy_value()
+
+    return types.void(X, types.int64, types.int64, weights, totals), generate

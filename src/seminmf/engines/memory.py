@@ -71,7 +71,7 @@ class Engine:
         shards = np.array_split(np.arange(len(self._blocks)), min(len(self._blocks), _MOST_SHARDS))
         self._shards: list[IntArray] = list(shards)
         self.operations = operations
-        self.row_blocks, self.row_shards = cut_rows(self.n_samples, self.n_features)
+        self.row_blocks, self.row_shards = cut_rows(self.n_samples, self.n_features, n_components)
         together = 1 if self.array is None else len(self.row_shards) - 1
         self.team = Team(operations, len(self._shards), together)
         if squares is None:
