@@ -289,8 +289,8 @@ class Descent:
             dtype.type(objective.floors.residual), objective.floors.edge,
             dtype.type(self._cancellation), dtype.type(eta),
             self.moments.moment, self.moments.gram, ridge, old.codes, old.weights, old.edges,
-            basis, work.padded, work.omega, lengths, new.codes, new.residuals, new.weights, new.edges,
-            self._spare, work.phi, self._fit, moments.moment, moments.gram,
+            basis, work.padded, work.omega, lengths, new.codes, new.residuals, new.weights,
+            new.edges, self._spare, work.phi, self._fit, moments.moment, moments.gram,
         )  # fmt: skip
         solved, loss, penalty = engine.team.crew.call(fused.iteration, arguments)
         if not solved:
