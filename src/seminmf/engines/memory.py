@@ -7,7 +7,7 @@ the block is in the cache: a whole iteration is one pass over X (fact 6 of the t
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -143,10 +143,16 @@ class Engine:
         return np.asarray(product.toarray() if sp.issparse(product) else product)
 
     def weighted_moment(self, weights: FloatArray) -> FloatArray:
-        """Xᵀ·(w∘X), for few features; ``weights`` has one column."""
-        moment, _ = self.sweep(None, lambda rows, block, phi: (weights[rows] * block.dense(), None))
-        assert moment is not None
-        return moment
+        """Xᵀ·(w∘X), for few features; ``weights`` has one column, without negative numbers."""
+        roots = np.sqrt(weights)
+
+        def visit(rows: slice, block: Block, _: FloatArray | None) -> tuple[None, FloatArray]:
+            scaled = roots[rows] * block.dense()
+            # A product with its own transpose is symmetric, and NumPy calculates half of it.
+            return None, scaled.T @ scaled
+
+        _, parts = self.sweep(None, visit)
+        return reduce(np.add, parts)
 
     def weighted_square_times(self, weights: FloatArray, directions: FloatArray) -> FloatArray:
         """Xᵀ·(w∘(X·D)) in one pass; ``weights`` has one column."""
