@@ -23,7 +23,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the work began")
 
     monkeypatch.setattr(seminmf.training, "factorize", fail)
-    for builder in ("knn_graph", "transformer_graph"):
+    for builder in ("knn_links", "transformer_links"):
         monkeypatch.setattr(seminmf.training.graphs, builder, fail)
 
 

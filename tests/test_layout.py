@@ -20,7 +20,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
         "_types _files",
-        "_display _docs _validation embedding objective strength metrics datasets",
+        "_display _docs _validation embedding objective strength metrics datasets refinement",
         "_container",
         "persistence",
         "_compile vectors samples",

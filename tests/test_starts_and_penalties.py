@@ -104,7 +104,7 @@ def test_without_alpha_no_graph_is_built(
     def fail(*arguments: Any) -> None:
         raise AssertionError("a graph was built")
 
-    for builder in ("knn_graph", "given_graph", "transformer_graph"):
+    for builder in ("knn_links", "given_graph", "transformer_links"):
         monkeypatch.setattr(seminmf.training.graphs, builder, fail)
     X = data(20, 6)
     fitted = make(model, 2, tol=0, max_iter=5, **parameters).fit(X)

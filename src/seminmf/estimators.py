@@ -95,6 +95,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.converged_ = solution.status.name == "CONVERGED"
         self.alpha_, self.beta_ = trained.alpha, trained.beta
         self._projector = trained.projector
+        self._links, self._member = trained.links, trained.member
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> FloatArray:

@@ -32,8 +32,9 @@ def neighbour_pairs(
     return indices, distances
 
 
-def _symmetric(pattern: sp.csr_array) -> sp.csr_array:
-    return _without_loops(sp.csr_array(pattern.maximum(pattern.T)))
+def symmetric(links: sp.csr_array) -> sp.csr_array:
+    """An edge where one of the two is a neighbour of the other."""
+    return _without_loops(sp.csr_array(links.maximum(links.T)))
 
 
 def _without_loops(matrix: sp.csr_array) -> sp.csr_array:
@@ -45,19 +46,24 @@ def _without_loops(matrix: sp.csr_array) -> sp.csr_array:
     return matrix
 
 
-def knn_graph(X: Any, n_neighbors: int) -> sp.csr_array:
-    """Exact symmetrised nearest-neighbour graph with weights 1."""
+def knn_links(X: Any, n_neighbors: int) -> sp.csr_array:
+    """Ones in each row for the nearest neighbours of a sample."""
     n = X.shape[0]
     if n_neighbors == 0:
         return sp.csr_array((n, n))
     indices, _ = neighbour_pairs(None, X, n_neighbors, same=True)
     indptr = np.arange(0, n * n_neighbors + 1, n_neighbors)
     ones = np.ones(n * n_neighbors)
-    return _symmetric(sp.csr_array((ones, indices.ravel(), indptr), shape=(n, n)))
+    return sp.csr_array((ones, indices.ravel(), indptr), shape=(n, n))
 
 
-def transformer_graph(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]:
-    """The graph that a scikit-learn neighbours transformer finds, and the fitted transformer.
+def knn_graph(X: Any, n_neighbors: int) -> sp.csr_array:
+    """Exact symmetrised nearest-neighbour graph with weights 1."""
+    return symmetric(knn_links(X, n_neighbors))
+
+
+def transformer_links(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]:
+    """Neighbours that a scikit-learn neighbours transformer finds, and the fitted transformer.
 
     Its stored entries are the neighbours; what they hold (distances or ones) does not matter,
     and a stored entry of a sample with itself is left out. The third value is the most neighbours
@@ -74,7 +80,7 @@ def transformer_graph(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]
     others = found.indices != np.repeat(np.arange(X.shape[0]), np.diff(found.indptr))
     most = int(np.add.reduceat(np.append(others, 0), found.indptr[:-1]).max())
     found.data = np.ones_like(found.data, dtype=np.float64)
-    return _symmetric(found), fitted, most
+    return _without_loops(found), fitted, most
 
 
 def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
@@ -107,7 +113,7 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
             UserWarning,
             stacklevel=4,
         )
-        return _symmetric(matrix)
+        return symmetric(matrix)
     return _without_loops(matrix)
 
 

@@ -92,6 +92,17 @@ def _nearest_entries(distances: sp.csr_array, most: int) -> tuple[IntArray, IntA
 
 
 @dataclass(frozen=True)
+class Placed:
+    """New samples among those of the training set."""
+
+    codes: FloatArray
+    known: IntArray
+    """Number of the training sample that a sample equals, or −1."""
+    links: sp.csr_array
+    """Ones in a row for each sample that is not known, for the training samples next to it."""
+
+
+@dataclass(frozen=True)
 class Projector:
     """Codes of new samples in a fitted model.
 
@@ -127,15 +138,25 @@ class Projector:
         basis = self.basis.astype(X.dtype, copy=False)
         if self.training_codes is None:
             return self._free(X, basis)
+        return self.place(X).codes
+
+    def place(self, X: Any) -> Placed:
+        """Codes and neighbours in a model with a graph."""
+        if self.training_codes is None:
+            raise ValueError("a model without a graph has no neighbours")
+        basis = self.basis.astype(X.dtype, copy=False)
         if sp.issparse(X) != sp.issparse(self.training):
             X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
         known = match_rows(X, self.training)
         codes = np.empty((X.shape[0], basis.shape[1]), X.dtype)
         codes[known >= 0] = self.training_codes[known[known >= 0]]
-        new = np.flatnonzero(known < 0)
+        new, n = np.flatnonzero(known < 0), len(self.training_codes)
+        links = sp.csr_array((len(new), n))
         if len(new):
-            codes[new] = self._tied(X[new], basis, self.training_codes)
-        return codes
+            indptr, indices = self._neighbours(X[new])
+            links = sp.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(new), n))
+            codes[new] = self._tied(X[new], basis, self.training_codes, links)
+        return Placed(codes, known, links)
 
     def residuals(self, X: Any, codes: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖."""
@@ -157,17 +178,15 @@ class Projector:
         indices, _ = neighbour_pairs(X, self.training, self.n_neighbors, same=False)
         return np.arange(0, indices.size + 1, indices.shape[1]), indices.ravel()
 
-    def _tied(self, X: Any, basis: FloatArray, anchors: FloatArray) -> FloatArray:
-        indptr, indices = self._neighbours(X)
+    def _tied(
+        self, X: Any, basis: FloatArray, anchors: FloatArray, links: sp.csr_array
+    ) -> FloatArray:
         with Engine(X, basis.shape[1]) as engine:
             if self.loss_power == 1:
-                ones = np.ones(len(indices))
-                return robust_codes(engine, basis, anchors, indptr, indices, ones, self.alpha)
+                indptr, indices = (a.astype(np.int64) for a in (links.indptr, links.indices))
+                return robust_codes(engine, basis, anchors, indptr, indices, links.data, self.alpha)
             codes = np.zeros((X.shape[0], basis.shape[1]), X.dtype)
-            ties = sp.csr_array(
-                (np.ones(len(indices)), indices, indptr), shape=(X.shape[0], len(anchors))
-            )
-            stiffness = self.alpha * np.diff(indptr)
-            pull = self.alpha * (ties @ anchors)
+            stiffness = self.alpha * np.diff(links.indptr)
+            pull = self.alpha * (links @ anchors)
             nonnegative_codes(engine, basis, codes, stiffness, pull)
             return codes

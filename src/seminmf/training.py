@@ -94,6 +94,10 @@ class Trained:
     alpha: float
     beta: float
     projector: Projector
+    links: sp.csr_array | None
+    """Neighbours that were found for each distinct sample; None without a graph, or a given one."""
+    member: IntArray | None
+    """For each sample its number among the distinct ones; None if all are."""
 
 
 @dataclass(frozen=True)
@@ -133,20 +137,21 @@ def _select(X: Any, weights: FloatArray | None, merge: bool, at_least: int) -> _
     return _Samples(rows, share.astype(X.dtype), None if identical else member)
 
 
-def _build_graph(settings: Settings, X: Any) -> tuple[sp.csr_array, Any, int]:
-    """The graph matrix, the fitted neighbours transformer if there is one, and how many training
-    samples a new sample is tied to.
+def _build_graph(settings: Settings, X: Any) -> tuple[sp.csr_array, sp.csr_array | None, Any, int]:
+    """The graph matrix, the neighbours it was made of unless it was given, the fitted neighbours
+    transformer if there is one, and how many training samples a new sample is tied to.
     """
     n = X.shape[0]
     if isinstance(settings.graph, str):
         # Copies of samples are one vertex, so that there may be fewer vertices than neighbours.
-        matrix = graphs.knn_graph(X, min(settings.n_neighbors, n - 1))
-        return matrix, None, min(settings.n_neighbors, n)
+        links = graphs.knn_links(X, min(settings.n_neighbors, n - 1))
+        return graphs.symmetric(links), links, None, min(settings.n_neighbors, n)
     if sp.issparse(settings.graph):
-        return graphs.given_graph(settings.graph, n), None, min(settings.n_neighbors, n)
+        return graphs.given_graph(settings.graph, n), None, None, min(settings.n_neighbors, n)
     # Some transformers return one more neighbour for new samples than the graph has, because in
     # the fit every sample finds itself.
-    return graphs.transformer_graph(settings.graph, X)
+    links, transformer, neighbours = graphs.transformer_links(settings.graph, X)
+    return graphs.symmetric(links), links, transformer, neighbours
 
 
 def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
@@ -175,9 +180,9 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
         length,
     )  # fmt: skip
     check.warn_if_lopsided(alpha, beta)
-    matrix, transformer, neighbours = None, None, 0
+    matrix, links, transformer, neighbours = None, None, None, 0
     if alpha > 0:
-        matrix, transformer, neighbours = _build_graph(settings, data)
+        matrix, links, transformer, neighbours = _build_graph(settings, data)
 
     rng = check_random_state(settings.random_state)
     solution = factorize(data, settings.plan(alpha, beta, length), squares, matrix, share, rng)
@@ -190,7 +195,7 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
         )  # fmt: skip
     if samples.member is not None:
         _expand(solution, X, samples.member, projector)
-    return Trained(solution, alpha, beta, projector)
+    return Trained(solution, alpha, beta, projector, links, samples.member)
 
 
 def _restrict(settings: Settings, X: Any, member: IntArray) -> Settings:

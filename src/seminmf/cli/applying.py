@@ -190,8 +190,7 @@ def cluster(
         return
     table = read_for(talk, parts, notes, data, reading)
     X = parts.standardized(table.X)
-    codes = parts.factorizer.transform(X)
-    found = parts.clusters.kmeans_.predict(codes)
+    codes, found = parts.clusters._codes_and_labels(X)
     _deliver_clusters(talk, out, table, found, residuals(parts, X, codes))
 
 

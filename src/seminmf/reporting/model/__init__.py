@@ -86,8 +86,8 @@ def report(
     Parameters
     ----------
     model : estimator
-        A fitted `NMF`, `SemiNMF`, `GraphSemiNMF` or `L21SemiNMF`, whose codes are then clustered
-        as `FactorKMeans` does, or a fitted `FactorKMeans`.
+        A fitted `NMF`, `SemiNMF`, `GraphSemiNMF` or `L21SemiNMF`, whose codes are then clustered as
+        they are, or a fitted `FactorKMeans`.
     X : array-like or CSR matrix of shape (n_samples, n_features)
         The data that the model was fitted to.
     labels : array-like of shape (n_samples,), default=None
