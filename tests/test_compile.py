@@ -1,8 +1,12 @@
-"""What happens where compiled code cannot be kept on disk."""
+"""Compiled code on disk: where it cannot be kept, and when it is made again."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,3 +26,28 @@ def test_without_a_cache_folder_it_warns_and_works(monkeypatch: pytest.MonkeyPat
     with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
         double = _compile.compiled(lambda x: 2 * x)
     assert double(21) == 42
+
+
+def test_kept_code_is_made_again_when_a_file_it_calls_has_changed(tmp_path: Path) -> None:
+    """Numba alone would go on with the sum of before."""
+    package = tmp_path / "package"
+    package.mkdir()
+    source = Path(_compile.__file__).read_text(encoding="utf-8")
+    (package / "_compile.py").write_text(source, encoding="utf-8")
+    (package / "__init__.py").touch()
+    caller = "from ._compile import compiled\nfrom .vectors import add\n\n"
+    caller += "@compiled\ndef twice(x):\n    return 2 * add(x)\n"
+    (package / "kernels.py").write_text(caller, encoding="utf-8")
+    answers = []
+    for number in (1, 100):
+        called = "from ._compile import compiled\n\n@compiled\ndef add(x):\n"
+        called += f"    return x + {number}\n"
+        (package / "vectors.py").write_text(called, encoding="utf-8")
+        for _ in range(2):
+            run = subprocess.run(
+                [sys.executable, "-c", "from package.kernels import twice; print(twice(20))"],
+                cwd=tmp_path, capture_output=True, text=True, check=True,
+                env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+            )  # fmt: skip
+            answers.append(int(run.stdout))
+    assert answers == [42, 42, 240, 240]

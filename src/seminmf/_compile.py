@@ -4,12 +4,40 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from numba import njit
 
 # Reassociation and fused multiply-add, but no assumption that NaN and infinity are absent.
 FAST_MATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
+
+# What compiled code is made of; a function of one file may call those of the others.
+_SOURCES = ("_compile", "fused", "kernels", "ledger", "projection_kernels", "vectors")
+
+
+@lru_cache(maxsize=1)
+def _sources_stamp() -> tuple[tuple[str, float, int], ...]:
+    """Times and sizes of all files with compiled code."""
+    found = []
+    for name in _SOURCES:
+        path = Path(__file__).with_name(f"{name}.py")
+        if path.exists():
+            found.append((name, path.stat().st_mtime, path.stat().st_size))
+    return tuple(found)
+
+
+def _tie_to_all_sources(function: Any) -> Any:
+    """Have kept machine code made again when any of the sources has changed.
+
+    Numba looks at the file of the function alone, and would join old code with new, down to arrays
+    of other sizes. Where a version of Numba keeps its stamp elsewhere, that remains so.
+    """
+    index: Any = getattr(getattr(function, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):
+        index._source_stamp = (index._source_stamp, _sources_stamp())
+    return function
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -21,7 +49,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     # Quotients by zero are infinite, as in NumPy: a test at each division would rule out vectors.
     options = {"nogil": True, "fastmath": set(FAST_MATH), "error_model": "numpy"}
     try:
-        return njit(cache=True, **options)(function)
+        return _tie_to_all_sources(njit(cache=True, **options)(function))
     except RuntimeError as error:
         warnings.warn(
             f"Compiled code cannot be kept on disk ({error}), so that every new process compiles "
