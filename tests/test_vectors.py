@@ -42,13 +42,13 @@ def store_tile(matrix: Any, rows: Any, start: int, count: int, tile: Any) -> Non
 
 
 @njit
-def rows_times(X: Any, start: int, stop: int, basis: Any, out: Any) -> None:
-    vectors.rows_times(X, start, stop, basis, out)
+def rows_times(X: Any, start: int, stop: int, reach: int, basis: Any, out: Any) -> None:
+    vectors.rows_times(X, start, stop, reach, basis, out)
 
 
 @njit
-def add_rows(X: Any, start: int, stop: int, weights: Any, totals: Any) -> None:
-    vectors.add_rows(X, start, stop, weights, totals)
+def add_rows(X: Any, start: int, stop: int, reach: int, weights: Any, totals: Any) -> None:
+    vectors.add_rows(X, start, stop, reach, weights, totals)
 
 
 def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:
@@ -117,8 +117,10 @@ def test_products_with_a_narrow_basis(dtype: Any, vectors_of_columns: int, n: in
     width = vectors_of_columns * WIDTH // np.dtype(dtype).itemsize
     X, basis = numbers((n + 2, m), dtype), numbers((m, width), dtype, 1)
     out = np.full((n + 2, width), np.nan, dtype)
-    rows_times(X, 1, n + 1, basis, out)
-    np.testing.assert_allclose(out[1:-1], (X @ basis)[1:-1], rtol=1e-4, atol=1e-5)
+    for reach in (m, m // 2):
+        rows_times(X, 1, n + 1, reach, basis, out)
+        expected = (X[:, :reach] @ basis[:reach])[1:-1]
+        np.testing.assert_allclose(out[1:-1], expected, rtol=1e-4, atol=1e-5)
     assert np.isnan(out[[0, -1]]).all()
 
 
@@ -129,8 +131,9 @@ def test_weighted_sums_of_rows(dtype: Any, m: int, k: int) -> None:
     X, weights = numbers((9, m), dtype), numbers((9, k), dtype, 1)
     totals = numbers((k + 1, m), dtype, 2)
     expected = totals.copy()
-    expected[:k] += weights[2:8].T @ X[2:8]
-    add_rows(X, 2, 8, weights, totals[:k])
+    for reach in (m, max(8, m - 5)):
+        expected[:k, :reach] += weights[2:8].T @ X[2:8, :reach]
+        add_rows(X, 2, 8, reach, weights, totals[:k])
     np.testing.assert_allclose(totals, expected, rtol=1e-4, atol=1e-5)
 
 

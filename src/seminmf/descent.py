@@ -283,7 +283,7 @@ class Descent:
         basis, lengths = np.empty((X.shape[1], k), dtype), np.empty(k, dtype)
         moments = _Moments(np.empty_like(basis), np.empty((k, k), dtype))
         arguments = (
-            fused.new_ledger(self._pattern[1]), *work.shared(), X, engine.squares,
+            fused.new_ledger(self._pattern[1]), *work.shared(), X, engine.lower, engine.squares,
             self._present_share, *self._pattern,
             scheme.codes.sweeps, objective.loss.power, objective.graph.power, alpha,
             dtype.type(objective.floors.residual), objective.floors.edge,

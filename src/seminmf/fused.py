@@ -100,13 +100,13 @@ def _sample_weights(residuals, share, power, floor, weights):
 
 @compiled
 def _update_block(
-    start, stop, X, rows, indptr, indices, edges, alpha, sweeps, basis, omega, weights, source,
-    codes, phi, fit,
+    start, stop, X, lower, rows, indptr, indices, edges, alpha, sweeps, basis, omega, weights,
+    source, codes, phi, fit,
 ):  # fmt: skip
     """Products with the basis and new codes for a block of rows that need not see each other's."""
     if alpha > 0:
         # Neighbours are anywhere, so that rows go by their numbers in the whole.
-        times(X[start:stop], basis, phi[start:stop])
+        times(X, start, stop, lower, basis, phi[start:stop])
         mu_codes(
             rows[start:stop], phi, omega, source, codes, weights, indptr, indices, edges, alpha,
             True, fit,
@@ -114,7 +114,7 @@ def _update_block(
         return
     count = stop - start
     products = phi[:count]
-    times(X[start:stop], basis, products)
+    times(X, start, stop, lower, basis, products)
     if sweeps == 0:
         mu_codes(
             rows[:count], products, omega, source[start:stop], codes[start:stop],
@@ -130,34 +130,34 @@ def _update_block(
 
 @compiled
 def _finish_block(
-    start, stop, X, squares, share, basis, codes, previous, fit, cancellation, loss_power, floor,
-    accelerated, eta, residuals, weights, point, weighted, gram, moment,
+    start, stop, X, lower, squares, share, basis, codes, previous, fit, cancellation, loss_power,
+    floor, accelerated, eta, residuals, weights, point, weighted, gram, moment,
 ):  # fmt: skip
     """Residuals, weights and the next point; adds to the moments and returns the loss."""
-    X, squares, codes = X[start:stop], squares[start:stop], codes[start:stop]
+    squares, codes = squares[start:stop], codes[start:stop]
     residuals, weights = residuals[start:stop], weights[start:stop]
     if residual_lengths(squares, fit[start:stop], cancellation, residuals) > 0:
-        _exact_residuals(X, basis, codes, squares, cancellation, residuals)
+        _exact_residuals(X[start:stop], basis, codes, squares, cancellation, residuals)
     loss = _sample_weights(
         residuals, share[start:stop] if share.shape[0] > 0 else share, loss_power, floor, weights
     )
     weighted = weighted[: stop - start]
     if accelerated:
         extrapolate(codes, previous[start:stop], eta, weights, point[start:stop], weighted)
-        add_adjoint(point[start:stop], weighted, gram)
+        add_adjoint(point, start, stop, False, weighted, gram)
     else:
         for i in range(codes.shape[0]):
             for q in range(codes.shape[1]):
                 weighted[i, q] = weights[i] * codes[i, q]
-        add_adjoint(codes, weighted, gram)
-    add_adjoint(X, weighted, moment)
+        add_adjoint(codes, 0, stop - start, False, weighted, gram)
+    add_adjoint(X, start, stop, lower, weighted, moment)
     return loss
 
 
 @compiled
 def iteration(
     number, leads, bell, ledger, blocks, shards, losses, penalties, moments, grams, solved,
-    X, squares, share, rows, bounds, indptr, indices, base, pairs,
+    X, lower, squares, share, rows, bounds, indptr, indices, base, pairs,
     sweeps, loss_power, graph_power, alpha, residual_floor, edge_floor,
     cancellation, eta, moment, gram, ridge, old_codes, old_weights, old_edges,
     basis, padded, omega, lengths, codes, residuals, weights, edges, point, phi, fit,
@@ -191,7 +191,7 @@ def iteration(
             while shard < shard_count:
                 for b in range(shards[shard], shards[shard + 1]):
                     start, stop = blocks[b], blocks[b + 1]
-                    times(X[start:stop], padded, phi[start:stop])
+                    times(X, start, stop, lower, padded, phi[start:stop])
                 done(ledger, phase)
                 shard = take(ledger, phase)
             looks += wait(ledger, phase, shard_count)
@@ -220,13 +220,13 @@ def iteration(
                 start, stop = blocks[b], blocks[b + 1]
                 if not coloured:
                     _update_block(
-                        start, stop, X, rows, indptr, indices, old_edges, alpha, sweeps, padded,
-                        omega, old_weights, old_codes, codes, products, fit,
+                        start, stop, X, lower, rows, indptr, indices, old_edges, alpha, sweeps,
+                        padded, omega, old_weights, old_codes, codes, products, fit,
                     )  # fmt: skip
                 losses[shard] += _finish_block(
-                    start, stop, X, squares, share, basis, codes, old_codes, fit, cancellation,
-                    loss_power, residual_floor, sweeps > 0, eta, residuals, weights, point,
-                    weighted, grams[shard], moments[shard],
+                    start, stop, X, lower, squares, share, basis, codes, old_codes, fit,
+                    cancellation, loss_power, residual_floor, sweeps > 0, eta, residuals, weights,
+                    point, weighted, grams[shard], moments[shard],
                 )  # fmt: skip
             done(ledger, phase)
             shard = take(ledger, phase)

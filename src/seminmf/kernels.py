@@ -54,6 +54,17 @@ def _load(matrix, rows, start, count, tile):
 
 
 @compiled
+def _save(matrix, rows, start, count, tile):
+    """``matrix[rows[start + r], q] = tile[q, r]`` for r < count."""
+    if min(count, matrix.shape[1]) * matrix.itemsize >= WIDTH:
+        store_tile(matrix, rows, start, count, tile)
+    else:
+        for r in range(count):
+            for q in range(matrix.shape[1]):
+                matrix[rows[start + r], q] = tile[q, r]
+
+
+@compiled
 def _pulls(
     rows, start, count, codes, weights, indptr, indices, edges, alpha, sums, pull, stiffness
 ):  # fmt: skip
@@ -97,12 +108,7 @@ def _store(rows, start, count, v, f, omega, every, codes, fit, totals, products)
             totals[r] += 2 * v[q, r] * products[r]
     for r in range(count):
         fit[rows[start + r]] = totals[r]
-    if min(count, k) * codes.itemsize >= WIDTH:
-        store_tile(codes, rows, start, count, v)
-    else:
-        for r in range(count):
-            for q in range(k):
-                codes[rows[start + r], q] = v[q, r]
+    _save(codes, rows, start, count, v)
 
 
 @compiled
@@ -230,23 +236,34 @@ def mu_codes(
 
 
 @compiled
-def times(X, basis, out):
-    """``out`` = X · basis, both with whole vectors of columns."""
+def times(X, start, stop, lower, basis, out):
+    """``out`` = X[start:stop] · basis, both with whole vectors of columns.
+
+    ``lower`` says that X has only zeros right of its diagonal.
+    """
+    n, m = stop - start, X.shape[1]
+    rows = X[start:stop]
     if basis.size <= SKINNY:
-        rows_times(X, 0, X.shape[0], basis, out)
+        for first in range(0, n, STRIP):
+            last = min(first + STRIP, n)
+            reach = min(m, start + last) if lower else m
+            rows_times(rows, first, last, reach, basis, out)
     else:
-        np.dot(X, basis, out)
+        np.dot(rows, basis, out)
 
 
 @compiled
-def add_adjoint(X, weighted, totals):
-    """``totals`` += weightedᵀ · X."""
-    n, m = X.shape
+def add_adjoint(X, start, stop, lower, weighted, totals):
+    """``totals`` += weightedᵀ · X[start:stop], with ``lower`` as in `times`."""
+    n, m = stop - start, X.shape[1]
+    rows = X[start:stop]
     if m * weighted.shape[1] <= SKINNY and m * X.itemsize >= WIDTH:
-        for start in range(0, n, STRIP):
-            add_rows(X, start, min(start + STRIP, n), weighted, totals)
+        for first in range(0, n, STRIP):
+            last = min(first + STRIP, n)
+            reach = min(m, max(start + last, TILE)) if lower else m
+            add_rows(rows, first, last, reach, weighted, totals)
     else:
-        totals += np.dot(weighted.T, X)
+        totals += np.dot(weighted.T, rows)
 
 
 @compiled
@@ -271,45 +288,29 @@ def solve_basis(moment, gram, ridge, basis, omega):
                 factor[q, q] = np.sqrt(total)
             else:
                 return False
-    products = np.zeros((k, k))
-    u = np.zeros((k, TILE))
+    # −L left of the diagonal and −Lᵀ right of it.
+    negative = np.empty((k, k))
+    for q in range(k):
+        for p in range(k):
+            negative[q, p] = -factor[max(q, p), min(q, p)]
+    every, features = np.arange(k), np.arange(m)
+    solution, u = np.empty((m, k)), np.zeros((k, TILE))
     for start in range(0, m, TILE):
         count = min(TILE, m - start)
         for r in range(count):
             for q in range(k):
                 u[q, r] = moment[start + r, q]
-        for r in range(count, TILE):
-            for q in range(k):
-                u[q, r] = 0
         for q in range(k):
-            for p in range(q):
-                a = factor[q, p]
-                for r in range(TILE):
-                    u[q, r] -= a * u[p, r]
-            a = 1 / factor[q, q]
-            for r in range(TILE):
-                u[q, r] *= a
+            add_products(negative[q], every, 0, q, u, u[q])
+            u[q] /= factor[q, q]
         for q in range(k - 1, -1, -1):
-            for p in range(q + 1, k):
-                a = factor[p, q]
-                for r in range(TILE):
-                    u[q, r] -= a * u[p, r]
-            a = 1 / factor[q, q]
-            for r in range(TILE):
-                u[q, r] *= a
-        for r in range(count):
-            for q in range(k):
-                basis[start + r, q] = u[q, r]
-        for q in range(k):
-            for p in range(q + 1):
-                total = 0.0
-                for r in range(TILE):
-                    total += u[q, r] * u[p, r]
-                products[q, p] += total
-    for q in range(k):
-        for p in range(q + 1):
-            omega[q, p] = products[q, p]
-            omega[p, q] = products[q, p]
+            add_products(negative[q], every, q + 1, k, u, u[q])
+            u[q] /= factor[q, q]
+        _save(solution, features, start, count, u)
+    basis[:] = solution
+    products = np.zeros((k, k))
+    add_adjoint(solution, 0, m, False, solution, products)
+    omega[:] = products
     return True
 
 

@@ -319,15 +319,15 @@ def squared_distance(typing, rows, i, j):
 
 
 @intrinsic
-def rows_times(typing, X, start, stop, basis, out):
-    """``out[i] = X[i] · basis`` for start ≤ i < stop.
+def rows_times(typing, X, start, stop, reach, basis, out):
+    """``out[i] = X[i] · basis`` for start ≤ i < stop, where X[i, reach:] is zero.
 
     ``basis`` and ``out`` have whole vectors of columns. Four rows by up to three vectors are in
     registers at a time, which is as much as fits.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        X, start, stop, basis, out = _unpacked(context, builder, signature, arguments)
+        X, start, stop, reach, basis, out = _unpacked(context, builder, signature, arguments)
         lanes = _Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(X.shape, 1)
         width = builder.extract_value(basis.shape, 1)
@@ -347,7 +347,7 @@ def rows_times(typing, X, start, stop, basis, out):
                     for total, pair in zip(totals, products, strict=True)
                 ]
 
-            _, *totals = _loop(builder, _INDEX(0), length, 1, [lanes.zero] * rows * vectors, body)
+            _, *totals = _loop(builder, _INDEX(0), reach, 1, [lanes.zero] * rows * vectors, body)
             for row, i in enumerate(numbers):
                 target = builder.gep(out.data, [builder.add(builder.mul(i, width), column)])
                 for vector, offset in enumerate(offsets):
@@ -384,18 +384,18 @@ def rows_times(typing, X, start, stop, basis, out):
             (done,) = _loop(builder, done, builder.sub(stop, _INDEX(rows - 1)), rows, [], body)
         return context.get_dummy_value()
 
-    return types.void(X, types.int64, types.int64, basis, out), generate
+    return types.void(X, types.int64, types.int64, types.int64, basis, out), generate
 
 
 @intrinsic
-def add_rows(typing, X, start, stop, weights, totals):
-    """``totals[q] += Σ_i weights[i, q] · X[i]`` over start ≤ i < stop.
+def add_rows(typing, X, start, stop, reach, weights, totals):
+    """``totals[q] += Σ_i weights[i, q] · X[i]`` over start ≤ i < stop, where X[i, reach:] is zero.
 
-    A row of X must fill at least one vector.
+    What is not must fill at least one vector.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        X, start, stop, weights, totals = _unpacked(context, builder, signature, arguments)
+        X, start, stop, reach, weights, totals = _unpacked(context, builder, signature, arguments)
         lanes = _Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(X.shape, 1)
         components = builder.extract_value(weights.shape, 1)
@@ -436,11 +436,10 @@ def add_rows(typing, X, start, stop, weights, totals):
                     block(first, rows, column, count)
                     return []
 
-                (done,) = _loop(
-                    builder, done, builder.sub(length, _INDEX(size - 1)), size, [], body
-                )
-            rest = builder.sub(length, _INDEX(lanes.count))
-            with builder.if_then(builder.icmp_signed("<", done, length)):
+                last = builder.sub(reach, _INDEX(size - 1))
+                (done,) = _loop(builder, done, last, size, [], body)
+            rest = builder.sub(reach, _INDEX(lanes.count))
+            with builder.if_then(builder.icmp_signed("<", done, reach)):
                 block(first, rows, rest, 1, lanes.not_before(builder.sub(done, rest)))
 
         done: Any = _INDEX(0)
@@ -454,4 +453,4 @@ def add_rows(typing, X, start, stop, weights, totals):
             (done,) = _loop(builder, done, last, rows, [], body)
         return context.get_dummy_value()
 
-    return types.void(X, types.int64, types.int64, weights, totals), generate
+    return types.void(X, types.int64, types.int64, types.int64, weights, totals), generate

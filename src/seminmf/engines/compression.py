@@ -30,7 +30,7 @@ _ACCURACY = 1e-12
 
 
 class Compression(Protocol):
-    """X = L Qᵀ."""
+    """X = L Qᵀ, L with zeros above its diagonal."""
 
     L: FloatArray
 
@@ -154,7 +154,9 @@ class LazyCompression:
 
     def _make(self, compression: Compression | None) -> None:
         if compression is not None:
-            engine = Engine(compression.L, self._n_components, squares=self._full.squares)
+            engine = Engine(
+                compression.L, self._n_components, squares=self._full.squares, lower=True
+            )
             # It works with the team of the engine of X.
             engine.team = self._full.team
             engine.team.adapt(engine.operations)

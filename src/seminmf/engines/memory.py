@@ -46,6 +46,8 @@ class Engine:
         whole where it can.
     squares : array of shape (n_samples,) or None
         ‖x_i‖² where they are known already.
+    lower : bool
+        Whether X has only zeros right of its diagonal.
     """
 
     def __init__(
@@ -54,8 +56,9 @@ class Engine:
         n_components: int,
         block_rows: int | None = None,
         squares: FloatArray | None = None,
+        lower: bool = False,
     ) -> None:
-        self.X = X
+        self.X, self.lower = X, lower
         self.n_samples, self.n_features = X.shape
         self.dtype = X.dtype
         entries = X.nnz if sp.issparse(X) else X.size
