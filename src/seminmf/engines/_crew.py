@@ -65,9 +65,10 @@ class Crew:
         # Helpers who are not invited stay asleep: they find no new call when the bell rings.
         begin = perf_counter()
         success, loss, penalty, looks = function(self._number, True, self._bell, *arguments)
-        waited = looks * _seconds_per_look()
-        if waited > max(_PATIENCE, _SHARE * (perf_counter() - begin)):
-            self._rest = _REST
+        if looks > 0:
+            waited = looks * _seconds_per_look()
+            if waited > max(_PATIENCE, _SHARE * (perf_counter() - begin)):
+                self._rest = _REST
         return success, loss, penalty
 
     def _invite(self) -> None:
@@ -112,4 +113,6 @@ class Crew:
         for thread in self._threads:
             thread.join()
         self._threads = []
+        # Ready for more, should there be any.
+        self._bell[0] = self._number
         self._closed = False
