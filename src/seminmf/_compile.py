@@ -14,7 +14,10 @@ from numba import njit
 FAST_MATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
 
 # What compiled code is made of; a function of one file may call those of the others.
-_SOURCES = ("_compile", "fused", "kernels", "ledger", "projection_kernels", "vectors")
+_SOURCES = (
+    "_compile", "fused", "graph_kernels", "kernels", "lanes", "ledger", "projection_kernels",
+    "vectors",
+)  # fmt: skip
 
 
 @lru_cache(maxsize=1)

@@ -9,11 +9,11 @@ described in `seminmf.ledger`: the basis (one item), shards of rows, colours, ed
 import numpy as np
 
 from ._compile import compiled
+from .graph_kernels import edge_weights
 from .kernels import (
     SKINNY,
     add_adjoint,
     cd_codes,
-    edge_weights,
     extrapolate,
     mu_codes,
     residual_lengths,

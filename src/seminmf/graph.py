@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
-from . import kernels
+from . import graph_kernels
 from ._types import FloatArray, IntArray
 from .engines import Engine
 
@@ -131,7 +131,7 @@ class NeighbourGraph:
     indices: IntArray
     base: FloatArray
     pairs: IntArray
-    """A row for each edge, see `kernels.list_edges`."""
+    """A row for each edge, see `graph_kernels.list_edges`."""
     order: IntArray
     colour_starts: IntArray
 
@@ -140,11 +140,11 @@ class NeighbourGraph:
         """``key`` gives the order in which the vertices are coloured."""
         kind = np.int32 if matrix.nnz < 2**31 - 1 else np.int64
         indptr, indices = matrix.indptr.astype(kind), matrix.indices.astype(kind)
-        colours = kernels.greedy_colours(np.argsort(key, kind="stable"), indptr, indices)
+        colours = graph_kernels.greedy_colours(np.argsort(key, kind="stable"), indptr, indices)
         # Within a colour the order makes no difference but to the memory, which likes its own.
         order = np.argsort(colours, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(colours)))
-        pairs = kernels.list_edges(indptr, indices)
+        pairs = graph_kernels.list_edges(indptr, indices)
         return cls(indptr, indices, matrix.data.astype(dtype), pairs, order, starts)
 
     def penalty(
@@ -154,7 +154,7 @@ class NeighbourGraph:
         count = len(self.pairs)
 
         def part(first: int) -> float:
-            penalty: float = kernels.edge_weights(
+            penalty: float = graph_kernels.edge_weights(
                 first, min(first + _EDGES_PER_TASK, count), codes, self.pairs, self.base, squared,
                 floor, edges,
             )  # fmt: skip

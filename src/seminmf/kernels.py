@@ -1,7 +1,7 @@
 """The compiled loops, and nothing else.
 
-Every kernel takes small statistics (``phi`` = X·U, ``omega`` = UᵀU, weights) and never X itself.
-All of them release the GIL, so that the engine may run them on several threads at once, and none
+Two of them, `times` and `add_adjoint`, are the products with X; the others take small statistics
+(``phi`` = X·U, ``omega`` = UᵀU, weights) and never X itself. All of them release the GIL, so that the engine may run them on several threads at once, and none
 starts threads of its own.
 
 Rows are handled in tiles of ``TILE`` that are stored transposed: the innermost loop then runs over
@@ -22,7 +22,6 @@ from .vectors import (
     add_rows,
     load_tile,
     rows_times,
-    squared_distance,
     store_tile,
     weighted_rows,
 )
@@ -325,89 +324,6 @@ def extrapolate(codes, previous, eta, weights, point, weighted):
             y = max(codes.dtype.type(0), y)
             point[i, q] = y
             weighted[i, q] = d * y
-
-
-@compiled
-def _squared_distances(codes, pairs, squares):
-    """‖v_i − v_j‖² for each of the ``pairs``."""
-    k = codes.shape[1]
-    if k * codes.itemsize >= WIDTH:
-        for b in range(pairs.shape[0]):
-            i, j = np.int64(pairs[b, 0]), np.int64(pairs[b, 1])
-            squares[b] = squared_distance(codes, i, j)
-    else:
-        for b in range(pairs.shape[0]):
-            total = 0.0
-            for q in range(k):
-                difference = codes[pairs[b, 0], q] - codes[pairs[b, 1], q]
-                total += difference * difference
-            squares[b] = total
-
-
-@compiled
-def edge_weights(first, stop, codes, pairs, base, squared, floor, edges):
-    """Graph penalty over the edges in ``pairs[first:stop]``, and their weights.
-
-    With ``squared`` the penalty is Σ w ‖v_i − v_j‖² and the weights w stay as they are; otherwise
-    it is Σ w ‖v_i − v_j‖ and both entries of the edge receive w / (2 max(‖v_i − v_j‖, floor)).
-    """
-    penalty = 0.0
-    squares, halves = np.zeros(TILE), np.zeros(TILE)
-    for start in range(first, stop, TILE):
-        count = min(TILE, stop - start)
-        tile = pairs[start : start + count]
-        _squared_distances(codes, tile, squares)
-        if squared:
-            for b in range(count):
-                penalty += base[tile[b, 2]] * squares[b]
-            continue
-        # A loop of its own, because roots and quotients are slow unless they are vectors.
-        for b in range(TILE):
-            squares[b] = np.sqrt(squares[b])
-            halves[b] = 0.5 / max(squares[b], floor)
-        for b in range(count):
-            entry = np.uint64(tile[b, 2])
-            penalty += base[entry] * squares[b]
-            weight = base[entry] * halves[b]
-            edges[entry] = weight
-            edges[np.uint64(tile[b, 3])] = weight
-    return penalty
-
-
-@compiled
-def list_edges(indptr, indices):
-    """The edges i < j of a symmetric CSR pattern: i, j, and where (i, j) and (j, i) are stored."""
-    pairs = np.empty((indices.shape[0] // 2, 4), indices.dtype)
-    cursor = indptr[:-1].copy()
-    count = 0
-    for i in range(indptr.shape[0] - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            if j > i:
-                pairs[count, 0], pairs[count, 1] = i, j
-                pairs[count, 2], pairs[count, 3] = e, cursor[j]
-                # The entries of row j left of its diagonal come in the order of i.
-                cursor[j] += 1
-                count += 1
-    return pairs
-
-
-@compiled
-def greedy_colours(order, indptr, indices):
-    """Colour the vertices in the given order with the smallest free colour."""
-    n = indptr.shape[0] - 1
-    colours = np.full(n, -1, np.int64)
-    seen = np.full(n + 1, -1, np.int64)
-    for i in order:
-        for e in range(indptr[i], indptr[i + 1]):
-            colour = colours[indices[e]]
-            if colour >= 0:
-                seen[colour] = i
-        colour = 0
-        while seen[colour] == i:
-            colour += 1
-        colours[i] = colour
-    return colours
 
 
 @compiled

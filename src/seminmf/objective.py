@@ -10,7 +10,7 @@ minimise, it touches J at the present point and lies above it elsewhere (fact 1 
 symbol     name in the code
 =========  ======================================================
 d_i        sample weights, ``Objective.sample_weights``
-W_ij       edge weights, written by ``kernels.edge_weights``
+W_ij       edge weights, written by ``graph_kernels.edge_weights``
 b_j        basis weights, ``Objective.basis_weights``
 =========  ======================================================
 """

@@ -10,175 +10,60 @@ bytes, which LLVM maps to what the processor has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-# Bytes of a vector, and samples of a tile.
-WIDTH = 32
+from .lanes import FAST, INDEX, WIDTH, Lanes, blocks, loop, transposed, unpacked
+
+__all__ = [
+    "TILE",
+    "WIDTH",
+    "add_products",
+    "add_rows",
+    "load_tile",
+    "rows_times",
+    "squared_distance",
+    "store_tile",
+    "weighted_rows",
+]
+
+# Samples of a tile.
 TILE = 32
 
-_INDEX = ir.IntType(64)
-_FAST = ("reassoc", "contract", "nsz", "arcp")
 _AT_ONCE = 8  # vectors of sums in registers, so that additions need not wait for each other
-
-
-class _Lanes:
-    """Vectors of one type of numbers, and what is done with them."""
-
-    def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
-        self.builder = builder
-        number = context.get_data_type(dtype)
-        self._alignment = context.get_abi_sizeof(number)
-        self.count = WIDTH // self._alignment
-        self._type = ir.VectorType(number, self.count)
-        self.zero = ir.Constant(self._type, [0.0] * self.count)
-
-    def _pointer(self, data: Any, offset: Any) -> Any:
-        element = self.builder.gep(data, [offset])
-        return self.builder.bitcast(element, self._type.as_pointer())
-
-    def load(self, data: Any, offset: Any) -> Any:
-        vector = self.builder.load(self._pointer(data, offset))
-        vector.align = self._alignment
-        return vector
-
-    def store(self, vector: Any, data: Any, offset: Any) -> None:
-        self.builder.store(vector, self._pointer(data, offset)).align = self._alignment
-
-    def load_spread(self, data: Any, offset: Any) -> Any:
-        """One number, in every lane."""
-        return _spread(
-            self.builder, self.builder.load(self.builder.gep(data, [offset])), self.count
-        )
-
-    def add_product(self, total: Any, left: Any, right: Any) -> Any:
-        product = self.builder.fmul(left, right, flags=_FAST)
-        return self.builder.fadd(total, product, flags=_FAST)
-
-    def not_before(self, first: Any) -> Any:
-        """The lanes from number ``first`` on."""
-        limit = _spread(self.builder, first, self.count)
-        numbers = ir.Constant(limit.type, list(range(self.count)))
-        return self.builder.icmp_signed(">=", numbers, limit)
-
-    def sum(self, vector: Any) -> Any:
-        numbers = [
-            self.builder.extract_element(vector, ir.IntType(32)(lane)) for lane in range(self.count)
-        ]
-        while len(numbers) > 1:
-            pairs = zip(numbers[::2], numbers[1::2], strict=True)
-            numbers = [self.builder.fadd(a, b, flags=_FAST) for a, b in pairs]
-        return numbers[0]
-
-
-def _spread(builder: Any, value: Any, count: int) -> Any:
-    kind = ir.VectorType(value.type, count)
-    nothing = ir.Constant(kind, ir.Undefined)
-    first = builder.insert_element(nothing, value, ir.IntType(32)(0))
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
-    return builder.shuffle_vector(first, nothing, everywhere)
-
-
-def _loop(
-    builder: Any, start: Any, stop: Any, step: int, initial: list[Any], body: Callable[..., Any]
-) -> list[Any]:
-    """``for i in range(start, stop, step): values = body(i, values)``; returns the last values.
-
-    The first of them is where ``i`` stood at the end.
-    """
-    before = builder.block
-    head, inside, after = (builder.append_basic_block(f"vectors.{n}") for n in "abc")
-    builder.branch(head)
-    builder.position_at_end(head)
-    phis = [builder.phi(value.type) for value in (start, *initial)]
-    for phi, value in zip(phis, (start, *initial), strict=True):
-        phi.add_incoming(value, before)
-    i, *values = phis
-    builder.cbranch(builder.icmp_signed("<", i, stop), inside, after)
-    builder.position_at_end(inside)
-    changed = [*body(i, values)]
-    following = builder.add(i, _INDEX(step))
-    for phi, value in zip(phis, (following, *changed), strict=True):
-        phi.add_incoming(value, builder.block)
-    builder.branch(head)
-    builder.position_at_end(after)
-    return phis
-
-
-def _unpacked(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
-    """Arrays with their fields; other arguments as they are."""
-    return [
-        context.make_array(kind)(context, builder, value)
-        if isinstance(kind, types.Array)
-        else value
-        for kind, value in zip(signature.args, arguments, strict=True)
-    ]
-
-
-def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
-    """As many vectors as they have lanes, rows and columns exchanged: halves, then quarters, ..."""
-    count = len(vectors)
-    half = count // 2
-    while half:
-        for i in range(count):
-            if i & half == 0:
-                # In a shuffle the lanes of the second vector are numbered from ``count`` on.
-                low = [c if c & half == 0 else count + c - half for c in range(count)]
-                high = [c + half if c & half == 0 else count + c for c in range(count)]
-                pair = vectors[i], vectors[i + half]
-                kind = ir.VectorType(ir.IntType(32), count)
-                vectors[i], vectors[i + half] = (
-                    builder.shuffle_vector(*pair, ir.Constant(kind, lanes)) for lanes in (low, high)
-                )
-        half //= 2
-    return vectors
-
-
-def _blocks(builder: Any, length: Any, size: int, body: Callable[[Any], None]) -> None:
-    """``body`` at every start of a block of ``size``; the last may overlap the one before it."""
-    rest = builder.sub(length, _INDEX(size))
-
-    def step(start: Any, _: list[Any]) -> list[Any]:
-        body(start)
-        return []
-
-    (done,) = _loop(builder, _INDEX(0), builder.add(rest, _INDEX(1)), size, [], step)
-    with builder.if_then(builder.icmp_signed("<", done, length)):
-        body(rest)
 
 
 def _tile_and_rows(context: Any, builder: Any, signature: Any, arguments: Any, store: bool) -> None:
     """Between a tile and the rows of a matrix with one column for each component."""
-    matrix, rows, start, count, tile = _unpacked(context, builder, signature, arguments)
-    lanes = _Lanes(context, builder, signature.args[0].dtype)
+    matrix, rows, start, count, tile = unpacked(context, builder, signature, arguments)
+    lanes = Lanes(context, builder, signature.args[0].dtype)
     length = builder.extract_value(matrix.shape, 1)
 
     def samples(first: Any) -> None:
         lines = []
         for lane in range(lanes.count):
-            place = builder.add(builder.add(start, first), _INDEX(lane))
+            place = builder.add(builder.add(start, first), INDEX(lane))
             row = builder.load(builder.gep(rows.data, [place]))
             lines.append(builder.gep(matrix.data, [builder.mul(row, length)]))
 
         def components(column: Any) -> None:
-            corner = builder.add(builder.mul(column, _INDEX(TILE)), first)
-            places = [builder.add(corner, _INDEX(lane * TILE)) for lane in range(lanes.count)]
+            corner = builder.add(builder.mul(column, INDEX(TILE)), first)
+            places = [builder.add(corner, INDEX(lane * TILE)) for lane in range(lanes.count)]
             if store:
                 vectors = [lanes.load(tile.data, place) for place in places]
-                for line, vector in zip(lines, _transposed(builder, vectors), strict=True):
+                for line, vector in zip(lines, transposed(builder, vectors), strict=True):
                     lanes.store(vector, line, column)
             else:
                 vectors = [lanes.load(line, column) for line in lines]
-                for place, vector in zip(places, _transposed(builder, vectors), strict=True):
+                for place, vector in zip(places, transposed(builder, vectors), strict=True):
                     lanes.store(vector, tile.data, place)
 
-        _blocks(builder, length, lanes.count, components)
+        blocks(builder, length, lanes.count, components)
 
-    _blocks(builder, count, lanes.count, samples)
+    blocks(builder, count, lanes.count, samples)
 
 
 @intrinsic
@@ -214,24 +99,24 @@ def add_products(typing, factors, which, first, stop, v, totals):
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        arrays = _unpacked(context, builder, signature, arguments)
+        arrays = unpacked(context, builder, signature, arguments)
         factors, which, first, stop, v, totals = arrays
-        lanes = _Lanes(context, builder, signature.args[4].dtype)
+        lanes = Lanes(context, builder, signature.args[4].dtype)
         at_once = min(_AT_ONCE, TILE // lanes.count)
         for start in range(0, TILE, at_once * lanes.count):
-            offsets = [_INDEX(start + lane * lanes.count) for lane in range(at_once)]
+            offsets = [INDEX(start + lane * lanes.count) for lane in range(at_once)]
 
             def body(p: Any, sums: list[Any], offsets: list[Any] = offsets) -> list[Any]:
                 factor = lanes.load_spread(factors.data, p)
                 component = builder.load(builder.gep(which.data, [p]))
-                row = builder.gep(v.data, [builder.mul(component, _INDEX(TILE))])
+                row = builder.gep(v.data, [builder.mul(component, INDEX(TILE))])
                 return [
                     lanes.add_product(total, factor, lanes.load(row, offset))
                     for offset, total in zip(offsets, sums, strict=True)
                 ]
 
             present = [lanes.load(totals.data, offset) for offset in offsets]
-            _, *sums = _loop(builder, first, stop, 1, present, body)
+            _, *sums = loop(builder, first, stop, 1, present, body)
             for offset, total in zip(offsets, sums, strict=True):
                 lanes.store(total, totals.data, offset)
         return context.get_dummy_value()
@@ -248,43 +133,43 @@ def weighted_rows(typing, rows, indices, weights, first, stop, sums):
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        arrays = _unpacked(context, builder, signature, arguments)
+        arrays = unpacked(context, builder, signature, arguments)
         rows, indices, weights, first, stop, sums = arrays
-        lanes = _Lanes(context, builder, signature.args[0].dtype)
+        lanes = Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(rows.shape, 1)
 
         def columns(start: Any, count: int) -> Any:
-            offsets = [_INDEX(lane * lanes.count) for lane in range(count)]
+            offsets = [INDEX(lane * lanes.count) for lane in range(count)]
 
             def body(e: Any, totals: list[Any]) -> list[Any]:
                 index = builder.load(builder.gep(indices.data, [e]))
                 index = context.cast(builder, index, signature.args[1].dtype, types.int64)
                 row = builder.gep(rows.data, [builder.add(builder.mul(index, length), start)])
                 weight = lanes.load_spread(weights.data, e)
-                return [builder.fadd(totals[0], weight, flags=_FAST)] + [
+                return [builder.fadd(totals[0], weight, flags=FAST)] + [
                     lanes.add_product(total, weight, lanes.load(row, offset))
                     for offset, total in zip(offsets, totals[1:], strict=True)
                 ]
 
             nothing = [lanes.zero] * (count + 1)
-            _, weight, *totals = _loop(builder, first, stop, 1, nothing, body)
+            _, weight, *totals = loop(builder, first, stop, 1, nothing, body)
             target = builder.gep(sums.data, [start])
             for offset, total in zip(offsets, totals, strict=True):
                 lanes.store(total, target, offset)
             return weight
 
-        done: Any = _INDEX(0)
+        done: Any = INDEX(0)
         weight: Any = lanes.zero
         for count in (4, 2, 1):
             size = count * lanes.count
-            last = builder.sub(length, _INDEX(size - 1))
+            last = builder.sub(length, INDEX(size - 1))
 
             def body(start: Any, _: list[Any], count: int = count) -> list[Any]:
                 return [columns(start, count)]
 
-            done, weight = _loop(builder, done, last, size, [weight], body)
+            done, weight = loop(builder, done, last, size, [weight], body)
         with builder.if_then(builder.icmp_signed("<", done, length)):
-            columns(builder.sub(length, _INDEX(lanes.count)), 1)
+            columns(builder.sub(length, INDEX(lanes.count)), 1)
         return builder.extract_element(weight, ir.IntType(32)(0))
 
     return rows.dtype(rows, indices, weights, types.int64, types.int64, sums), generate
@@ -295,21 +180,21 @@ def squared_distance(typing, rows, i, j):
     """‖rows[i] − rows[j]‖². A row must fill at least one vector."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows, i, j = _unpacked(context, builder, signature, arguments)
-        lanes = _Lanes(context, builder, signature.args[0].dtype)
+        rows, i, j = unpacked(context, builder, signature, arguments)
+        lanes = Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(rows.shape, 1)
         one, other = (builder.gep(rows.data, [builder.mul(row, length)]) for row in (i, j))
 
         def difference(offset: Any) -> Any:
-            return builder.fsub(lanes.load(one, offset), lanes.load(other, offset), flags=_FAST)
+            return builder.fsub(lanes.load(one, offset), lanes.load(other, offset), flags=FAST)
 
         def body(start: Any, totals: list[Any]) -> list[Any]:
             part = difference(start)
             return [lanes.add_product(totals[0], part, part)]
 
-        rest = builder.sub(length, _INDEX(lanes.count))
-        last = builder.add(rest, _INDEX(1))
-        done, total = _loop(builder, _INDEX(0), last, lanes.count, [lanes.zero], body)
+        rest = builder.sub(length, INDEX(lanes.count))
+        last = builder.add(rest, INDEX(1))
+        done, total = loop(builder, INDEX(0), last, lanes.count, [lanes.zero], body)
         # The last vector again, without the lanes that have been counted.
         uncounted = lanes.not_before(builder.sub(done, rest))
         part = builder.select(uncounted, difference(rest), lanes.zero)
@@ -327,15 +212,15 @@ def rows_times(typing, X, start, stop, reach, basis, out):
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        X, start, stop, reach, basis, out = _unpacked(context, builder, signature, arguments)
-        lanes = _Lanes(context, builder, signature.args[0].dtype)
+        X, start, stop, reach, basis, out = unpacked(context, builder, signature, arguments)
+        lanes = Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(X.shape, 1)
         width = builder.extract_value(basis.shape, 1)
 
         def block(first: Any, rows: int, column: Any, vectors: int) -> None:
-            numbers = [builder.add(first, _INDEX(row)) for row in range(rows)]
+            numbers = [builder.add(first, INDEX(row)) for row in range(rows)]
             lines = [builder.gep(X.data, [builder.mul(i, length)]) for i in numbers]
-            offsets = [_INDEX(vector * lanes.count) for vector in range(vectors)]
+            offsets = [INDEX(vector * lanes.count) for vector in range(vectors)]
 
             def body(j: Any, totals: list[Any]) -> list[Any]:
                 place = builder.gep(basis.data, [builder.add(builder.mul(j, width), column)])
@@ -347,7 +232,7 @@ def rows_times(typing, X, start, stop, reach, basis, out):
                     for total, pair in zip(totals, products, strict=True)
                 ]
 
-            _, *totals = _loop(builder, _INDEX(0), reach, 1, [lanes.zero] * rows * vectors, body)
+            _, *totals = loop(builder, INDEX(0), reach, 1, [lanes.zero] * rows * vectors, body)
             for row, i in enumerate(numbers):
                 target = builder.gep(out.data, [builder.add(builder.mul(i, width), column)])
                 for vector, offset in enumerate(offsets):
@@ -355,15 +240,15 @@ def rows_times(typing, X, start, stop, reach, basis, out):
 
         def all_columns(first: Any, rows: int) -> None:
             # Threes; but a last four are two and two, because a single one keeps nobody busy.
-            vectors = builder.sdiv(width, _INDEX(lanes.count))
-            left = builder.srem(vectors, _INDEX(3))
+            vectors = builder.sdiv(width, INDEX(lanes.count))
+            left = builder.srem(vectors, INDEX(3))
             two_pairs = builder.and_(
-                builder.icmp_signed("==", left, _INDEX(1)),
-                builder.icmp_signed(">", vectors, _INDEX(1)),
+                builder.icmp_signed("==", left, INDEX(1)),
+                builder.icmp_signed(">", vectors, INDEX(1)),
             )
-            left = builder.select(two_pairs, _INDEX(4), left)
-            done: Any = _INDEX(0)
-            ends = (builder.mul(builder.sub(vectors, left), _INDEX(lanes.count)), width, width)
+            left = builder.select(two_pairs, INDEX(4), left)
+            done: Any = INDEX(0)
+            ends = (builder.mul(builder.sub(vectors, left), INDEX(lanes.count)), width, width)
             for count, end in zip((3, 2, 1), ends, strict=True):
                 size = count * lanes.count
 
@@ -371,8 +256,8 @@ def rows_times(typing, X, start, stop, reach, basis, out):
                     block(first, rows, column, count)
                     return []
 
-                last = builder.sub(end, _INDEX(size - 1))
-                (done,) = _loop(builder, done, last, size, [], body)
+                last = builder.sub(end, INDEX(size - 1))
+                (done,) = loop(builder, done, last, size, [], body)
 
         done = start
         for rows in (4, 1):
@@ -381,7 +266,7 @@ def rows_times(typing, X, start, stop, reach, basis, out):
                 all_columns(first, rows)
                 return []
 
-            (done,) = _loop(builder, done, builder.sub(stop, _INDEX(rows - 1)), rows, [], body)
+            (done,) = loop(builder, done, builder.sub(stop, INDEX(rows - 1)), rows, [], body)
         return context.get_dummy_value()
 
     return types.void(X, types.int64, types.int64, types.int64, basis, out), generate
@@ -395,16 +280,16 @@ def add_rows(typing, X, start, stop, reach, weights, totals):
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        X, start, stop, reach, weights, totals = _unpacked(context, builder, signature, arguments)
-        lanes = _Lanes(context, builder, signature.args[0].dtype)
+        X, start, stop, reach, weights, totals = unpacked(context, builder, signature, arguments)
+        lanes = Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(X.shape, 1)
         components = builder.extract_value(weights.shape, 1)
 
         def block(first: Any, rows: int, column: Any, vectors: int, mask: Any = None) -> None:
-            offsets = [_INDEX(vector * lanes.count) for vector in range(vectors)]
+            offsets = [INDEX(vector * lanes.count) for vector in range(vectors)]
             targets = []
             for row in range(rows):
-                q = builder.add(first, _INDEX(row))
+                q = builder.add(first, INDEX(row))
                 place = builder.add(builder.mul(q, length), column)
                 targets.append(builder.gep(totals.data, [place]))
 
@@ -414,7 +299,7 @@ def add_rows(typing, X, start, stop, reach, weights, totals):
                 if mask is not None:
                     entries = [builder.select(mask, entry, lanes.zero) for entry in entries]
                 place = builder.gep(weights.data, [builder.add(builder.mul(i, components), first)])
-                factors = [lanes.load_spread(place, _INDEX(row)) for row in range(rows)]
+                factors = [lanes.load_spread(place, INDEX(row)) for row in range(rows)]
                 products = [(factor, entry) for factor in factors for entry in entries]
                 return [
                     lanes.add_product(total, *pair)
@@ -423,12 +308,12 @@ def add_rows(typing, X, start, stop, reach, weights, totals):
 
             places = [(target, offset) for target in targets for offset in offsets]
             present = [lanes.load(*place) for place in places]
-            _, *sums = _loop(builder, start, stop, 1, present, body)
+            _, *sums = loop(builder, start, stop, 1, present, body)
             for place, total in zip(places, sums, strict=True):
                 lanes.store(total, *place)
 
         def all_columns(first: Any, rows: int) -> None:
-            done: Any = _INDEX(0)
+            done: Any = INDEX(0)
             for count in (3, 2, 1):
                 size = count * lanes.count
 
@@ -436,21 +321,21 @@ def add_rows(typing, X, start, stop, reach, weights, totals):
                     block(first, rows, column, count)
                     return []
 
-                last = builder.sub(reach, _INDEX(size - 1))
-                (done,) = _loop(builder, done, last, size, [], body)
-            rest = builder.sub(reach, _INDEX(lanes.count))
+                last = builder.sub(reach, INDEX(size - 1))
+                (done,) = loop(builder, done, last, size, [], body)
+            rest = builder.sub(reach, INDEX(lanes.count))
             with builder.if_then(builder.icmp_signed("<", done, reach)):
                 block(first, rows, rest, 1, lanes.not_before(builder.sub(done, rest)))
 
-        done: Any = _INDEX(0)
+        done: Any = INDEX(0)
         for rows in (4, 2, 1):
 
             def body(first: Any, _: list[Any], rows: int = rows) -> list[Any]:
                 all_columns(first, rows)
                 return []
 
-            last = builder.sub(components, _INDEX(rows - 1))
-            (done,) = _loop(builder, done, last, rows, [], body)
+            last = builder.sub(components, INDEX(rows - 1))
+            (done,) = loop(builder, done, last, rows, [], body)
         return context.get_dummy_value()
 
     return types.void(X, types.int64, types.int64, types.int64, weights, totals), generate

@@ -1,0 +1,138 @@
+"""Vectors in LLVM's language: what the loops of `seminmf.vectors` are built from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+# Bytes of a vector.
+WIDTH = 32
+
+INDEX = ir.IntType(64)
+FAST = ("reassoc", "contract", "nsz", "arcp")
+
+
+class Lanes:
+    """Vectors of one type of numbers, and what is done with them."""
+
+    def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
+        self.builder = builder
+        number = context.get_data_type(dtype)
+        self._alignment = context.get_abi_sizeof(number)
+        self.count = WIDTH // self._alignment
+        self._type = ir.VectorType(number, self.count)
+        self.zero = ir.Constant(self._type, [0.0] * self.count)
+
+    def _pointer(self, data: Any, offset: Any) -> Any:
+        element = self.builder.gep(data, [offset])
+        return self.builder.bitcast(element, self._type.as_pointer())
+
+    def load(self, data: Any, offset: Any) -> Any:
+        vector = self.builder.load(self._pointer(data, offset))
+        vector.align = self._alignment
+        return vector
+
+    def store(self, vector: Any, data: Any, offset: Any) -> None:
+        self.builder.store(vector, self._pointer(data, offset)).align = self._alignment
+
+    def load_spread(self, data: Any, offset: Any) -> Any:
+        """One number, in every lane."""
+        return spread(self.builder, self.builder.load(self.builder.gep(data, [offset])), self.count)
+
+    def add_product(self, total: Any, left: Any, right: Any) -> Any:
+        product = self.builder.fmul(left, right, flags=FAST)
+        return self.builder.fadd(total, product, flags=FAST)
+
+    def not_before(self, first: Any) -> Any:
+        """The lanes from number ``first`` on."""
+        limit = spread(self.builder, first, self.count)
+        numbers = ir.Constant(limit.type, list(range(self.count)))
+        return self.builder.icmp_signed(">=", numbers, limit)
+
+    def sum(self, vector: Any) -> Any:
+        numbers = [
+            self.builder.extract_element(vector, ir.IntType(32)(lane)) for lane in range(self.count)
+        ]
+        while len(numbers) > 1:
+            pairs = zip(numbers[::2], numbers[1::2], strict=True)
+            numbers = [self.builder.fadd(a, b, flags=FAST) for a, b in pairs]
+        return numbers[0]
+
+
+def spread(builder: Any, value: Any, count: int) -> Any:
+    kind = ir.VectorType(value.type, count)
+    nothing = ir.Constant(kind, ir.Undefined)
+    first = builder.insert_element(nothing, value, ir.IntType(32)(0))
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
+    return builder.shuffle_vector(first, nothing, everywhere)
+
+
+def loop(
+    builder: Any, start: Any, stop: Any, step: int, initial: list[Any], body: Callable[..., Any]
+) -> list[Any]:
+    """``for i in range(start, stop, step): values = body(i, values)``; returns the last values.
+
+    The first of them is where ``i`` stood at the end.
+    """
+    before = builder.block
+    head, inside, after = (builder.append_basic_block(f"vectors.{n}") for n in "abc")
+    builder.branch(head)
+    builder.position_at_end(head)
+    phis = [builder.phi(value.type) for value in (start, *initial)]
+    for phi, value in zip(phis, (start, *initial), strict=True):
+        phi.add_incoming(value, before)
+    i, *values = phis
+    builder.cbranch(builder.icmp_signed("<", i, stop), inside, after)
+    builder.position_at_end(inside)
+    changed = [*body(i, values)]
+    following = builder.add(i, INDEX(step))
+    for phi, value in zip(phis, (following, *changed), strict=True):
+        phi.add_incoming(value, builder.block)
+    builder.branch(head)
+    builder.position_at_end(after)
+    return phis
+
+
+def unpacked(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
+    """Arrays with their fields; other arguments as they are."""
+    return [
+        context.make_array(kind)(context, builder, value)
+        if isinstance(kind, types.Array)
+        else value
+        for kind, value in zip(signature.args, arguments, strict=True)
+    ]
+
+
+def transposed(builder: Any, vectors: list[Any]) -> list[Any]:
+    """As many vectors as they have lanes, rows and columns exchanged: halves, then quarters, ..."""
+    count = len(vectors)
+    half = count // 2
+    while half:
+        for i in range(count):
+            if i & half == 0:
+                # In a shuffle the lanes of the second vector are numbered from ``count`` on.
+                low = [c if c & half == 0 else count + c - half for c in range(count)]
+                high = [c + half if c & half == 0 else count + c for c in range(count)]
+                pair = vectors[i], vectors[i + half]
+                kind = ir.VectorType(ir.IntType(32), count)
+                vectors[i], vectors[i + half] = (
+                    builder.shuffle_vector(*pair, ir.Constant(kind, lanes)) for lanes in (low, high)
+                )
+        half //= 2
+    return vectors
+
+
+def blocks(builder: Any, length: Any, size: int, body: Callable[[Any], None]) -> None:
+    """``body`` at every start of a block of ``size``; the last may overlap the one before it."""
+    rest = builder.sub(length, INDEX(size))
+
+    def step(start: Any, _: list[Any]) -> list[Any]:
+        body(start)
+        return []
+
+    (done,) = loop(builder, INDEX(0), builder.add(rest, INDEX(1)), size, [], step)
+    with builder.if_then(builder.icmp_signed("<", done, length)):
+        body(rest)
