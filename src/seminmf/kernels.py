@@ -1,8 +1,8 @@
 """The compiled loops, and nothing else.
 
 Two of them, `times` and `add_adjoint`, are the products with X; the others take small statistics
-(``phi`` = X·U, ``omega`` = UᵀU, weights) and never X itself. All of them release the GIL, so that the
-engine may run them on several threads at once, and none starts threads of its own.
+(``phi`` = X·U, ``omega`` = UᵀU, weights) and never X itself. All of them release the GIL, so that
+several threads may run them at once, and none starts threads of its own.
 
 Rows are handled in tiles of ``TILE`` that are stored transposed: the innermost loop then runs over
 independent samples with a constant trip count, which the compiler turns into full vector code
