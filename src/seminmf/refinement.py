@@ -27,8 +27,8 @@ __all__ = ["Averaged", "Measured", "antihub_share", "refine"]
 
 # An antihub is among the p nearest of fewer than p/5 others; with p = 5, of nobody.
 _FEW = 0.2
-# Neighbourhoods are sound while no more than this share of the samples are antihubs. There are fewer
-# in tables and images with classes, and more where noise has the larger part in the distances.
+# Neighbourhoods are sound while no more than this share of the samples are antihubs. There are few
+# in tables and images with classes, and many where noise has the larger part in the distances.
 _SOUND = 0.1
 # How often codes are averaged: over the neighbours, and the neighbours of the neighbours.
 _ROUNDS = 2
