@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from seminmf import vectors
+from seminmf import kernels, vectors
 from seminmf.vectors import TILE, WIDTH
 
 DTYPES = [np.float64, np.float32]
@@ -135,6 +135,20 @@ def test_weighted_sums_of_rows(dtype: Any, m: int, k: int) -> None:
         expected[:k, :reach] += weights[2:8].T @ X[2:8, :reach]
         add_rows(X, 2, 8, reach, weights, totals[:k])
     np.testing.assert_allclose(totals, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("start", [0, 70])
+def test_products_of_rows_below_the_diagonal(start: int) -> None:
+    """What is right of the diagonal is not read, and everything else is."""
+    n, k = 3 * kernels.STRIP, 8
+    X, basis, weighted = (numbers(shape, np.float64) for shape in ((n, n), (n, k), (n, k)))
+    triangle = np.tril(X)
+    rows = n - start
+    out, totals = np.empty((rows, k)), np.zeros((k, n))
+    kernels.times(triangle, start, n, True, basis, out)
+    np.testing.assert_allclose(out, triangle[start:] @ basis, atol=1e-12)
+    kernels.add_adjoint(triangle, start, n, True, weighted[:rows], totals)
+    np.testing.assert_allclose(totals, weighted[:rows].T @ triangle[start:], atol=1e-12)
 
 
 def test_a_tile_is_made_of_whole_vectors() -> None:
