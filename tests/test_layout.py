@@ -29,6 +29,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "fused",
         "engines",
         "graph updates",
+        "fused_step",
         "projection descent",
         "solver",
         "init stationarity",

@@ -277,7 +277,7 @@ def test_who_gets_no_help_goes_on_alone(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(Crew, "_invite", lambda self: invited.append(True))
     looks = [10**10] + [0] * crews._REST + [5]
     for spent in looks:
-        crew.call(lambda number, leads, bell, spent=spent: (leads, 1.0, 2.0, spent), ())
+        crew.call(lambda number, leads, bell, spent=spent: (leads, spent), ())
     assert len(invited) == 2
 
 

@@ -99,7 +99,7 @@ def _make_start(
     plan: Plan, engine: Engine, share: FloatArray | None, rng: np.random.RandomState, number: int
 ) -> tuple[FloatArray, FloatArray]:
     if isinstance(plan.init, tuple):
-        return plan.init[0], plan.init[1].copy()
+        return plan.init[0].copy(), plan.init[1].copy()
     n, m, k = engine.n_samples, engine.n_features, plan.n_components
     if not _looks_at_data(plan, number):
         return starts.random_start(n, m, k, rng, engine.dtype, 0.0 if plan.nonnegative else -1.0)
@@ -173,7 +173,7 @@ def _polish(solution: Solution, share: FloatArray | None) -> None:
     residuals = engine.residuals(solution.basis, codes)
     objective = solution.problem
     loss = objective.loss.value(residuals, share)
-    value = objective.total(loss, 0.0, np.linalg.norm(solution.basis, axis=0))
+    value = objective.total(loss, 0.0, float(np.linalg.norm(solution.basis, axis=0).sum()))
     nothing = objective.loss.value(np.sqrt(engine.squares), share)
     if value <= solution.objective + _ROUND_OFF * nothing:
         solution.codes, solution.residuals = codes, residuals
@@ -200,7 +200,7 @@ def factorize(
     with engine:
         graph = None
         if matrix is not None:
-            graph = NeighbourGraph.prepare(matrix, squares, engine.dtype)
+            graph = NeighbourGraph.prepare(matrix, squares, engine.dtype, engine.chunks)
         for number in range(plan.n_init):
             space = _space(plan, engine, compression, number)
             start = _make_start(plan, space.engine, share, rng, number)

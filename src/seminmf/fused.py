@@ -4,7 +4,13 @@ It is the iteration of `seminmf.descent`, step by step. There, one call from Pyt
 other; on a few hundred samples those calls take longer than the arithmetic, and on a few thousand
 a thread that is woken from Python comes too late. Here the threads share the items of a phase as
 described in `seminmf.ledger`: the basis (one item), shards of rows, colours, edges.
+
+With a graph, coordinate descent goes through the samples chunk by chunk and through the colours of
+a chunk. Everything that is done for a chunk is done before the next: its rows of X and its codes
+are then still in the cache when the second product and the neighbours want them.
 """
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -24,7 +30,7 @@ from .ledger import add, done, linger, take, wait
 from .vectors import WIDTH
 
 # Rows of a colour, and edges, in one item.
-_ROWS_PER_ITEM = 128
+_ROWS_PER_ITEM = 64
 _EDGES_PER_ITEM = 2048
 # A block of X stays in the cache between the two products, which want this many rows at least: ours
 # less (256 kB in double precision) than those of BLAS. Threads want so many blocks, ...
@@ -35,6 +41,8 @@ _SMALL = 2**15
 # Each shard of blocks has its own sums. Fixed by the shape of X alone, so that the order of the
 # additions, and with it every digit of the result, is the same for any number of threads.
 _MOST_SHARDS = 16
+# With more features than this the products take so long that chunks make no difference.
+_MOST_FEATURES_FOR_CHUNKS = 512
 # How often a helper looks for the next iteration before it goes to sleep: some 0.2 ms.
 _LOOKS = 100_000
 
@@ -50,6 +58,23 @@ def cut_rows(n_samples, n_features, n_components):
     return blocks, shards
 
 
+def cut_chunks(n_samples, n_features, n_components):
+    """Where the chunks begin and end in which the samples of a graph are gone through."""
+    entries, fewest = _OWN_BLOCK
+    count = 1
+    if n_features <= min(_MOST_FEATURES_FOR_CHUNKS, SKINNY // n_components):
+        count = max(1, round(n_samples / (_MOST_SHARDS * max(entries // n_features, fewest))))
+    return np.linspace(0, n_samples, count + 1).astype(np.int64)
+
+
+def cut_each_chunk(chunks):
+    """Blocks and shards as in `cut_rows`, and which shards make up the chunks."""
+    cuts = [np.linspace(*ends, _MOST_SHARDS + 1)[:-1] for ends in pairwise(chunks)]
+    blocks = np.append(np.concatenate(cuts), chunks[-1]).astype(np.int64)
+    shards = np.arange(len(blocks))
+    return blocks, shards, shards[::_MOST_SHARDS]
+
+
 def padded_width(n_components, dtype):
     """As many columns as there are components, and more to fill the last vector."""
     count = WIDTH // dtype.itemsize
@@ -61,9 +86,9 @@ def edge_items(edges):
     return -(-edges // _EDGES_PER_ITEM)
 
 
-def new_ledger(bounds):
-    """For one iteration; ``bounds`` are those of the colours."""
-    return np.zeros(2 * (len(bounds) + 3), np.int64)
+def new_ledger(bounds, chunks):
+    """For one iteration; ``bounds`` are those of the colours, ``chunks`` those of the chunks."""
+    return np.zeros(2 * (len(bounds) + 2 * len(chunks) + 1), np.int64)
 
 
 @compiled
@@ -130,14 +155,18 @@ def _update_block(
 
 @compiled
 def _finish_block(
-    start, stop, X, lower, squares, share, basis, codes, previous, fit, cancellation, loss_power,
-    floor, accelerated, eta, residuals, weights, point, weighted, gram, moment,
+    start, stop, X, origin, lower, squares, share, basis, codes, previous, fit, cancellation,
+    loss_power, floor, accelerated, eta, residuals, weights, point, weighted, gram, moment,
 ):  # fmt: skip
-    """Residuals, weights and the next point; adds to the moments and returns the loss."""
+    """Residuals, weights and the next point; adds to the moments and returns the loss.
+
+    The first row of ``X`` is that of sample ``origin``.
+    """
     squares, codes = squares[start:stop], codes[start:stop]
     residuals, weights = residuals[start:stop], weights[start:stop]
     if residual_lengths(squares, fit[start:stop], cancellation, residuals) > 0:
-        _exact_residuals(X[start:stop], basis, codes, squares, cancellation, residuals)
+        rows = X[start - origin : stop - origin]
+        _exact_residuals(rows, basis, codes, squares, cancellation, residuals)
     loss = _sample_weights(
         residuals, share[start:stop] if share.shape[0] > 0 else share, loss_power, floor, weights
     )
@@ -150,30 +179,86 @@ def _finish_block(
             for q in range(codes.shape[1]):
                 weighted[i, q] = weights[i] * codes[i, q]
         add_adjoint(codes, 0, stop - start, False, weighted, gram)
-    add_adjoint(X, start, stop, lower, weighted, moment)
+    add_adjoint(X, start - origin, stop - origin, lower, weighted, moment)
     return loss
 
 
 @compiled
+def _gather(X, numbering, start, stop, rows):
+    """``rows`` = the rows of X of the samples from ``start`` to ``stop``."""
+    for i in range(start, stop):
+        number = numbering[i]
+        for j in range(X.shape[1]):
+            rows[i - start, j] = X[number, j]
+
+
+@compiled
+def _by_colour(
+    ledger, phase, rows, bounds, phi, omega, codes, weights, indptr, indices, edges, alpha, sweeps,
+    fit,
+):  # fmt: skip
+    """Coordinate descent on one colour after the other; returns the looks spent waiting."""
+    looks = 0
+    for colour in range(bounds.shape[0] - 1):
+        first, stop = bounds[colour], bounds[colour + 1]
+        items = -(-(stop - first) // _ROWS_PER_ITEM)
+        item = take(ledger, phase + colour)
+        while item < items:
+            start = first + item * _ROWS_PER_ITEM
+            ends = np.array([0, min(_ROWS_PER_ITEM, stop - start)])
+            cd_codes(
+                rows[start : start + ends[1]], ends, phi, omega, codes, weights, indptr, indices,
+                edges, alpha, sweeps, fit,
+            )  # fmt: skip
+            done(ledger, phase + colour)
+            item = take(ledger, phase + colour)
+        looks += wait(ledger, phase + colour, items)
+    return looks
+
+
+@compiled
+def codes_by_colour(
+    number, leads, bell, ledger, rows, bounds, phi, omega, codes, weights, indptr, indices, edges,
+    alpha, sweeps, fit,
+):  # fmt: skip
+    """That step of an iteration alone; for threads as in `iteration`."""
+    if leads:
+        add(bell, 0, 1)
+    looks = _by_colour(
+        ledger, 0, rows, bounds, phi, omega, codes, weights, indptr, indices, edges, alpha, sweeps,
+        fit,
+    )  # fmt: skip
+    return leads or linger(bell, number, _LOOKS), looks
+
+
+@compiled
 def iteration(
-    number, leads, bell, ledger, blocks, shards, losses, penalties, moments, grams, solved,
-    X, lower, squares, share, rows, bounds, indptr, indices, base, pairs,
-    sweeps, loss_power, graph_power, alpha, residual_floor, edge_floor,
-    cancellation, eta, moment, gram, ridge, old_codes, old_weights, old_edges,
-    basis, padded, omega, lengths, codes, residuals, weights, edges, point, phi, fit,
-    next_moment, next_gram,
+    number, leads, bell, ledger,
+    blocks, shards, chunks, losses, penalties, moments, grams, solved, totals,
+    X, lower, numbering, gathered, squares, share,
+    rows, bounds, groups, indptr, indices, base, pairs, padded, omega, phi, fit,
+    sweeps, loss_power, graph_power, residual_floor, edge_floor, basis_floor, cancellation,
+    alpha, beta, eta, moment, gram, old_lengths, old_codes, old_weights, old_edges,
+    basis, lengths, codes, residuals, weights, edges, point, next_moment, next_gram,
 ):  # fmt: skip
     """Basis, codes, residuals, weights, edges, and the moments for the next basis.
 
-    The thread that ``leads`` rings the ``bell``, and at the end returns (whether the system for the
-    basis was regular, loss, graph penalty, looks spent waiting). Where it was singular, nothing has
-    been written. The others return (whether the bell rang again, ...).
+    The thread that ``leads`` rings the ``bell``, and at the end returns whether the system for the
+    basis was regular, and the looks spent waiting. Where it was singular, nothing has been written.
+    Otherwise ``totals`` are the loss and the penalties of graph and basis. The other threads return
+    whether the bell rang again.
+
+    Chunk c is made of the shards from ``chunks[c]`` on and of the colours from ``groups[c]`` on.
+    Sample i is row ``numbering[i]`` of X, or row i where there is no numbering.
     """
     k = codes.shape[1]
     if leads:
         add(bell, 0, 1)
     looks = 0
     if take(ledger, 0) == 0:
+        ridge = np.empty(k)
+        for q in range(k):
+            ridge[q] = beta * 0.5 / max(old_lengths[q], basis_floor)
         solved[0] = solve_basis(moment, gram, ridge, basis, omega)
         for q in range(k):
             lengths[q] = np.sqrt(omega[q, q])
@@ -181,57 +266,56 @@ def iteration(
         done(ledger, 0)
     looks += wait(ledger, 0, 1)
     phase, coloured = 1, alpha > 0 and sweeps > 0
-    shard_count = shards.shape[0] - 1
-    longest = 0
-    for b in range(blocks.shape[0] - 1):
-        longest = max(longest, blocks[b + 1] - blocks[b])
     if solved[0]:
-        if coloured:
+        longest = 0
+        for b in range(blocks.shape[0] - 1):
+            longest = max(longest, blocks[b + 1] - blocks[b])
+        weighted = np.empty((longest, k), X.dtype)
+        products = phi if alpha > 0 else np.empty((longest, padded.shape[1]), X.dtype)
+        source, origin = X, 0
+        for chunk in range(chunks.shape[0] - 1):
+            first_shard = chunks[chunk]
+            shard_count = chunks[chunk + 1] - first_shard
+            if numbering.shape[0] > 0:
+                source, origin = gathered, blocks[shards[first_shard]]
+            if coloured:
+                shard = take(ledger, phase)
+                while shard < shard_count:
+                    for b in range(shards[first_shard + shard], shards[first_shard + shard + 1]):
+                        start, stop = blocks[b], blocks[b + 1]
+                        if numbering.shape[0] > 0:
+                            _gather(X, numbering, start, stop, gathered[start - origin :])
+                        times(source, start - origin, stop - origin, lower, padded, phi[start:stop])
+                    done(ledger, phase)
+                    shard = take(ledger, phase)
+                looks += wait(ledger, phase, shard_count)
+                phase += 1
+                ends = bounds[groups[chunk] : groups[chunk + 1] + 1]
+                looks += _by_colour(
+                    ledger, phase, rows, ends, phi, omega, codes, old_weights, indptr, indices,
+                    old_edges, alpha, sweeps, fit,
+                )  # fmt: skip
+                phase += ends.shape[0] - 1
             shard = take(ledger, phase)
             while shard < shard_count:
-                for b in range(shards[shard], shards[shard + 1]):
+                if chunk == 0:
+                    losses[shard], moments[shard], grams[shard] = 0, 0, 0
+                for b in range(shards[first_shard + shard], shards[first_shard + shard + 1]):
                     start, stop = blocks[b], blocks[b + 1]
-                    times(X, start, stop, lower, padded, phi[start:stop])
+                    if not coloured:
+                        _update_block(
+                            start, stop, X, lower, rows, indptr, indices, old_edges, alpha, sweeps,
+                            padded, omega, old_weights, old_codes, codes, products, fit,
+                        )  # fmt: skip
+                    losses[shard] += _finish_block(
+                        start, stop, source, origin, lower, squares, share, basis, codes,
+                        old_codes, fit, cancellation, loss_power, residual_floor, sweeps > 0, eta,
+                        residuals, weights, point, weighted, grams[shard], moments[shard],
+                    )  # fmt: skip
                 done(ledger, phase)
                 shard = take(ledger, phase)
             looks += wait(ledger, phase, shard_count)
             phase += 1
-            for colour in range(bounds.shape[0] - 1):
-                first, stop = bounds[colour], bounds[colour + 1]
-                items = -(-(stop - first) // _ROWS_PER_ITEM)
-                item = take(ledger, phase)
-                while item < items:
-                    start = first + item * _ROWS_PER_ITEM
-                    ends = np.array([0, min(_ROWS_PER_ITEM, stop - start)])
-                    cd_codes(
-                        rows[start : start + ends[1]], ends, phi, omega, codes, old_weights,
-                        indptr, indices, old_edges, alpha, sweeps, fit,
-                    )  # fmt: skip
-                    done(ledger, phase)
-                    item = take(ledger, phase)
-                looks += wait(ledger, phase, items)
-                phase += 1
-        weighted = np.empty((longest, k), X.dtype)
-        products = phi if alpha > 0 else np.empty((longest, padded.shape[1]), X.dtype)
-        shard = take(ledger, phase)
-        while shard < shard_count:
-            losses[shard], moments[shard], grams[shard] = 0, 0, 0
-            for b in range(shards[shard], shards[shard + 1]):
-                start, stop = blocks[b], blocks[b + 1]
-                if not coloured:
-                    _update_block(
-                        start, stop, X, lower, rows, indptr, indices, old_edges, alpha, sweeps,
-                        padded, omega, old_weights, old_codes, codes, products, fit,
-                    )  # fmt: skip
-                losses[shard] += _finish_block(
-                    start, stop, X, lower, squares, share, basis, codes, old_codes, fit,
-                    cancellation, loss_power, residual_floor, sweeps > 0, eta, residuals, weights,
-                    point, weighted, grams[shard], moments[shard],
-                )  # fmt: skip
-            done(ledger, phase)
-            shard = take(ledger, phase)
-        looks += wait(ledger, phase, shard_count)
-        phase += 1
         if alpha > 0:
             items = -(-pairs.shape[0] // _EDGES_PER_ITEM)
             item = take(ledger, phase)
@@ -245,12 +329,13 @@ def iteration(
                 item = take(ledger, phase)
             looks += wait(ledger, phase, items)
     if not leads:
-        return linger(bell, number, _LOOKS), 0.0, 0.0, looks
+        return linger(bell, number, _LOOKS), looks
     if not solved[0]:
-        return False, 0.0, 0.0, looks
-    for shard in range(1, shard_count):
+        return False, looks
+    for shard in range(1, losses.shape[0]):
         moments[0] += moments[shard]
         grams[0] += grams[shard]
     next_moment[:] = moments[0].T
     next_gram[:] = grams[0]
-    return True, losses.sum(), penalties.sum(), looks
+    totals[0], totals[1], totals[2] = losses.sum(), penalties.sum(), lengths.sum()
+    return True, looks

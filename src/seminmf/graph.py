@@ -7,11 +7,13 @@ or what a scikit-learn neighbours transformer finds.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
@@ -21,6 +23,8 @@ from .engines import Engine
 
 # Edges per task when the penalty is summed on several threads.
 _EDGES_PER_TASK = 8192
+# Samples are renumbered if so many more of the edges are then within a chunk.
+_WORTH_RENUMBERING = 0.2
 
 
 def neighbour_pairs(
@@ -117,6 +121,28 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
     return _without_loops(matrix)
 
 
+def _inverse(numbering: IntArray) -> IntArray:
+    place = np.empty_like(numbering)
+    place[numbering] = np.arange(len(numbering))
+    return place
+
+
+def _numbering(matrix: sp.csr_array, chunks: IntArray) -> IntArray | None:
+    """An order of the samples in which neighbours are near, if that brings them into one chunk.
+
+    None where most are already, or where that cannot be.
+    """
+    found = reverse_cuthill_mckee(sp.csr_matrix(matrix), symmetric_mode=True).astype(np.int64)
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    chunk = np.repeat(np.arange(len(chunks) - 1), np.diff(chunks))
+
+    def together(chunk: IntArray) -> float:
+        return float((chunk[rows] == chunk[matrix.indices]).mean()) if len(rows) else 1.0
+
+    gain = together(chunk[_inverse(found)]) - together(chunk)
+    return found if gain > _WORTH_RENUMBERING else None
+
+
 @dataclass(frozen=True)
 class NeighbourGraph:
     """A graph prepared for the solver: a list of edges, and an order for sequential updates.
@@ -124,7 +150,8 @@ class NeighbourGraph:
     Samples of one colour are not neighbours of each other, so that they may be updated at the
     same time: the result of a sweep in the order of the colours does not depend on threads.
     Vertices are coloured in the order of their norm, so that it does not depend on the order of
-    the samples either.
+    the samples either. Only where there are so many samples that their codes would not stay in the
+    cache from colour to colour, they are gone through in chunks, and colour by colour in those.
     """
 
     indptr: IntArray
@@ -134,18 +161,65 @@ class NeighbourGraph:
     """A row for each edge, see `graph_kernels.list_edges`."""
     order: IntArray
     colour_starts: IntArray
+    """Where in ``order`` the colours begin, those of all chunks."""
+    chunks: IntArray
+    """Which of the (renumbered) samples make up the chunks: bounds between them."""
+    groups: IntArray
+    """Which of the colours make up the chunks: bounds between them."""
+    numbering: IntArray | None
+    """The samples in an order in which neighbours are near; None if they are as they come."""
 
     @classmethod
-    def prepare(cls, matrix: sp.csr_array, key: FloatArray, dtype: Any) -> NeighbourGraph:
+    def prepare(
+        cls, matrix: sp.csr_array, key: FloatArray, dtype: Any, chunks: IntArray | None = None
+    ) -> NeighbourGraph:
         """``key`` gives the order in which the vertices are coloured."""
         kind = np.int32 if matrix.nnz < 2**31 - 1 else np.int64
         indptr, indices = matrix.indptr.astype(kind), matrix.indices.astype(kind)
         colours = graph_kernels.greedy_colours(np.argsort(key, kind="stable"), indptr, indices)
-        # Within a colour the order makes no difference but to the memory, which likes its own.
-        order = np.argsort(colours, kind="stable")
-        starts = np.append(0, np.cumsum(np.bincount(colours)))
+        numbering: IntArray | None = None
+        order: IntArray
+        if chunks is None or len(chunks) == 2:
+            # Within a colour the order makes no difference but to the memory, which likes its own.
+            order = np.argsort(colours, kind="stable")
+            starts = np.append(0, np.cumsum(np.bincount(colours)))
+            chunks, groups = np.array([0, len(order)]), np.array([0, len(starts) - 1])
+        else:
+            numbering = _numbering(matrix, chunks)
+            samples: IntArray = np.arange(len(colours)) if numbering is None else numbering
+            chunk = np.repeat(np.arange(len(chunks) - 1), np.diff(chunks))
+            sorting = np.lexsort((colours[samples], chunk))
+            order = samples[sorting]
+            change = np.diff(chunk[sorting]) + np.abs(np.diff(colours[order])) > 0
+            starts = np.concatenate([[0], np.flatnonzero(change) + 1, [len(order)]])
+            groups = np.searchsorted(starts, chunks)
         pairs = graph_kernels.list_edges(indptr, indices)
-        return cls(indptr, indices, matrix.data.astype(dtype), pairs, order, starts)
+        base = matrix.data.astype(dtype)
+        return cls(
+            indptr, indices, base, pairs, order, starts, chunks, groups, numbering,
+        )  # fmt: skip
+
+    @cached_property
+    def renumbered(self) -> NeighbourGraph:
+        """The same for samples that are stored in the order of ``numbering``."""
+        if self.numbering is None:
+            return self
+        n = len(self.order)
+        matrix = sp.csr_array((self.base, self.indices, self.indptr), shape=(n, n))
+        matrix = matrix[self.numbering][:, self.numbering]
+        matrix.sort_indices()
+        indptr, indices = (
+            part.astype(self.indices.dtype) for part in (matrix.indptr, matrix.indices)
+        )
+        return replace(
+            self,
+            indptr=indptr,
+            indices=indices,
+            base=matrix.data,
+            pairs=graph_kernels.list_edges(indptr, indices),
+            order=_inverse(self.numbering)[self.order],
+            numbering=None,
+        )
 
     def penalty(
         self, codes: FloatArray, squared: bool, floor: float, edges: FloatArray, engine: Engine

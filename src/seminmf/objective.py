@@ -99,8 +99,8 @@ class Objective:
         """Whether the scale of V against U matters to J and has a best value."""
         return self.alpha > 0 and self.beta > 0
 
-    def total(self, loss: float, graph_penalty: float, basis_lengths: FloatArray) -> float:
-        return loss + self.alpha * graph_penalty + self.beta * float(basis_lengths.sum())
+    def total(self, loss: float, graph_penalty: float, basis_penalty: float) -> float:
+        return loss + self.alpha * graph_penalty + self.beta * basis_penalty
 
     def sample_weights(self, residuals: FloatArray, share: FloatArray | None) -> FloatArray:
         weights = self.loss.weights(residuals, self.floors.residual)
@@ -109,12 +109,12 @@ class Objective:
     def basis_weights(self, basis_lengths: FloatArray) -> FloatArray:
         return Norm().weights(basis_lengths, self.floors.basis)
 
-    def best_scale(self, graph_penalty: float, basis_lengths: FloatArray) -> float:
+    def best_scale(self, graph_penalty: float, basis_penalty: float) -> float:
         """The c that minimises J(U/c, cV): α c^p P + β Q / c, with p the graph's power."""
         if not self.rescalable:
             return 1.0
         p = self.graph.power
-        ratio = self.beta * float(basis_lengths.sum()) / (p * self.alpha * graph_penalty or np.inf)
+        ratio = self.beta * basis_penalty / (p * self.alpha * graph_penalty or np.inf)
         return float(ratio ** (1 / (p + 1))) if ratio > 0 else 1.0
 
     def rescaled(self, scale: float) -> Objective:

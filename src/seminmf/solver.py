@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from math import isfinite
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def run(
     for iteration in range(1, stopping.max_iter + 1):
         value, eta = descent.iterate(eta)
         history.append(value)
-        if not np.isfinite(value):
+        if not isfinite(value):
             status = Status.NONFINITE
             break
         if callback is not None and callback(
@@ -102,5 +103,6 @@ def run(
             break
         previous = value
     basis, codes = descent.factors()
-    residuals = descent.current.residuals.copy()
-    return Solution(descent.space, basis, codes, residuals, descent.problem(), history, status)
+    return Solution(
+        descent.space, basis, codes, descent.residuals(), descent.problem(), history, status
+    )

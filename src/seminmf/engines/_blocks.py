@@ -39,7 +39,11 @@ class DenseBlock:
     """A view of an array in memory or mapped from a file."""
 
     def __init__(self, rows: FloatArray) -> None:
-        self.rows = rows
+        self._rows = rows
+
+    @property
+    def rows(self) -> FloatArray:
+        return self._rows
 
     def times(self, basis: FloatArray, out: FloatArray) -> None:
         np.dot(self.rows, basis, out=out)
@@ -53,6 +57,17 @@ class DenseBlock:
 
     def exact_residuals(self, rows: IntArray, codes: FloatArray, basis: FloatArray) -> FloatArray:
         return np.sqrt(row_squares(self.rows[rows] - codes @ basis.T))
+
+
+class ScatteredBlock(DenseBlock):
+    """Rows of an array that do not follow each other in it."""
+
+    def __init__(self, X: FloatArray, numbers: IntArray) -> None:
+        self._X, self._numbers = X, numbers
+
+    @property
+    def rows(self) -> FloatArray:
+        return self._X[self._numbers]
 
 
 class SparseBlock:

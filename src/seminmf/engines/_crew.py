@@ -24,7 +24,7 @@ _PATIENCE, _SHARE, _REST = 2e-3, 0.3, 50
 
 _LOOKS = 100_000  # enough to measure how long one takes
 
-Shared = Callable[..., tuple[bool, float, float, int]]
+Shared = Callable[..., tuple[bool, int]]
 
 
 @lru_cache(maxsize=1)
@@ -54,8 +54,8 @@ class Crew:
         self._rest = 0
         self._closed = False
 
-    def call(self, function: Shared, arguments: tuple[Any, ...]) -> tuple[bool, float, float]:
-        """What the function returns to the one who leads."""
+    def call(self, function: Shared, arguments: tuple[Any, ...]) -> bool:
+        """Whether the function succeeded, as it says to the one who leads."""
         self._number += 1
         if self._rest > 0:
             self._rest -= 1
@@ -64,12 +64,12 @@ class Crew:
             self._invite()
         # Helpers who are not invited stay asleep: they find no new call when the bell rings.
         begin = perf_counter()
-        success, loss, penalty, looks = function(self._number, True, self._bell, *arguments)
+        success, looks = function(self._number, True, self._bell, *arguments)
         if looks > 0:
             waited = looks * _seconds_per_look()
             if waited > max(_PATIENCE, _SHARE * (perf_counter() - begin)):
                 self._rest = _REST
-        return success, loss, penalty
+        return success
 
     def _invite(self) -> None:
         if not self._threads:

@@ -136,6 +136,11 @@ class LazyCompression:
                 (dear, lambda: HouseholderCompression(engine)),
             ]
 
+    @property
+    def possible(self) -> bool:
+        """Whether there is, or may yet be, a compression."""
+        return self._space is not None or len(self._ways) > 0
+
     def due(self) -> Space | None:
         """Call once for each iteration that is about to be made on X itself."""
         self._waited += 1

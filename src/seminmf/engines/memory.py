@@ -7,15 +7,17 @@ the block is in the cache: a whole iteration is one pass over X (fact 6 of the t
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from ..fused import cut_rows
-from ._blocks import Block, cut, row_squares
+from ..fused import cut_chunks, cut_rows
+from ._blocks import Block, ScatteredBlock, cut, row_squares
 from ._threads import WORTH_SHARING, Team
 
 _Result = TypeVar("_Result")
@@ -74,9 +76,11 @@ class Engine:
         shards = np.array_split(np.arange(len(self._blocks)), min(len(self._blocks), _MOST_SHARDS))
         self._shards: list[IntArray] = list(shards)
         self.operations = operations
-        self.row_blocks, self.row_shards = cut_rows(self.n_samples, self.n_features, n_components)
-        together = 1 if self.array is None else len(self.row_shards) - 1
-        self.team = Team(operations, len(self._shards), together)
+        shape = self.n_samples, self.n_features, n_components
+        self.row_blocks, self.row_shards = cut_rows(*shape)
+        self.chunks = cut_chunks(*shape)
+        self.numbering: IntArray | None = None
+        self.team = Team(operations, len(self._shards), len(self.row_shards) - 1)
         if squares is None:
             squares = row_squares(X)
         self.squares: FloatArray = squares
@@ -101,6 +105,16 @@ class Engine:
         if X.flags.c_contiguous and X.flags.writeable:
             return np.asarray(X)
         return np.array(X, order="C") if X.size <= _BLOCK_ENTRIES else None
+
+    def renumbered(self, numbering: IntArray) -> Engine:
+        """The same samples, the i-th being row ``numbering[i]`` of X, for the same team."""
+        other = copy(self)
+        other.numbering = numbering
+        other.squares = self.squares[numbering]
+        other._blocks = [
+            ScatteredBlock(self.X, numbering[low:high]) for low, high in pairwise(self._starts)
+        ]
+        return other
 
     def sweep(
         self, basis: FloatArray | None, visit: Visitor[_Result]

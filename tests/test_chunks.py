@@ -1,0 +1,197 @@
+"""Graphs with more samples than fit into the cache: in chunks, and stored in another order."""
+
+from __future__ import annotations
+
+import functools
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+import reference
+import seminmf.factorize
+from helpers import GRAPH_MODELS, data, difference, make, problem, start
+from seminmf import L21SemiNMF, fused
+from seminmf.engines import Engine
+from seminmf.graph import NeighbourGraph
+
+N, M, K = 600, 12, 3
+
+
+def chain(n: int = N) -> Any:
+    """Each sample is tied to the two after it: neighbours are near."""
+    ties = sp.eye_array(n, k=1, format="csr") + sp.eye_array(n, k=2, format="csr")
+    return sp.csr_array(ties + ties.T)
+
+
+def shuffled(matrix: Any, seed: int = 0) -> Any:
+    mixed = np.random.default_rng(seed).permutation(matrix.shape[0])
+    return sp.csr_array(matrix[mixed][:, mixed])
+
+
+def everywhere(n: int = N) -> Any:
+    """Neighbours at random, which no order brings together."""
+    rng = np.random.default_rng(5)
+    ties = sp.coo_array((np.ones(4 * n), rng.integers(0, n, (2, 4 * n))), shape=(n, n))
+    matrix = sp.csr_array(ties + ties.T)
+    matrix.setdiag(0)
+    matrix.eliminate_zeros()
+    matrix.data[:] = 1
+    return matrix
+
+
+GRAPHS = {"near": chain(), "shuffled": shuffled(chain()), "everywhere": everywhere()}
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of some 128 samples."""
+    monkeypatch.setattr(fused, "_OWN_BLOCK", (1, 8))
+    assert len(Engine(np.zeros((N, M)), K).chunks) == 6
+
+
+def prepared(matrix: Any) -> NeighbourGraph:
+    chunks = Engine(np.zeros((N, M)), K).chunks
+    return NeighbourGraph.prepare(matrix, np.arange(N, dtype=float), np.float64, chunks)
+
+
+@pytest.mark.parametrize(
+    ("shape", "k", "count"),
+    [
+        ((5_000, 21), 10, 1),
+        ((2_007, 256), 16, 1),
+        ((200_000, 100), 20, 38),
+        ((20_000, 600), 5, 1),
+        ((20_000, 500), 50, 1),
+    ],
+)
+def test_only_many_samples_of_few_features_are_cut(
+    shape: tuple[int, int], k: int, count: int
+) -> None:
+    chunks = fused.cut_chunks(*shape, k)
+    assert len(chunks) == count + 1
+    assert (chunks[0], chunks[-1]) == (0, shape[0])
+    assert np.ptp(np.diff(chunks)) <= 1
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_colours_of_chunks(kind: str) -> None:
+    W = GRAPHS[kind]
+    graph = prepared(W)
+    assert (graph.numbering is not None) == (kind == "shuffled")
+    numbering = np.arange(N) if graph.numbering is None else graph.numbering
+    assert sorted(numbering) == sorted(graph.order) == list(range(N))
+    dense = W.toarray()
+    for chunk, (first, stop) in enumerate(pairwise(graph.chunks)):
+        groups = graph.colour_starts[graph.groups[chunk] : graph.groups[chunk + 1] + 1]
+        assert (groups[0], groups[-1]) == (first, stop)
+        assert set(graph.order[first:stop]) == set(numbering[first:stop])
+        for low, high in pairwise(groups):
+            members = graph.order[low:high]
+            assert len(members) > 0
+            assert (dense[np.ix_(members, members)] == 0).all()
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_renumbered_graph_is_the_same_graph() -> None:
+    W = GRAPHS["shuffled"].copy()
+    W.data = np.arange(1.0, W.nnz + 1)
+    W = sp.csr_array(W + W.T)
+    graph = prepared(W)
+    other = graph.renumbered
+    assert graph.numbering is not None
+    assert other.numbering is None
+    assert other.indices.dtype == graph.indices.dtype
+    matrix = sp.csr_array((other.base, other.indices, other.indptr), shape=(N, N))
+    wanted = W[graph.numbering][:, graph.numbering]
+    np.testing.assert_array_equal(matrix.toarray(), wanted.toarray())
+    np.testing.assert_array_equal(graph.numbering[other.order], graph.order)
+    one, two, entry, mirror = other.pairs.T
+    np.testing.assert_array_equal(np.stack([one, two]), np.nonzero(np.triu(matrix.toarray())))
+    np.testing.assert_array_equal(other.base[entry], other.base[mirror])
+    assert prepared(chain()).renumbered.numbering is None
+
+
+def run(model: str, X: Any, kind: str, **parameters: Any) -> Any:
+    weights = parameters.pop("weights", None)
+    parameters = {"tol": 0, "max_iter": 10, "init": start(N, M, K), **parameters}
+    return make(model, K, graph=GRAPHS[kind], **parameters).fit(X, sample_weight=weights)
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", GRAPHS)
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_same_path_however_samples_are_stored(
+    model: str, kind: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sparse X and blocks go step by step, in the given order of the samples."""
+    X = data(N, M)
+    weights = np.random.default_rng(2).uniform(0.5, 2, N) if weighted else None
+    dense = run(model, X, kind, weights=weights)
+    sparse = run(model, sp.csr_array(X), kind, weights=weights)
+    monkeypatch.setattr(seminmf.factorize, "Engine", functools.partial(Engine, block_rows=70))
+    blocked = run(model, X, kind, weights=weights)
+    for other in (sparse, blocked):
+        np.testing.assert_allclose(
+            other.objective_history_, dense.objective_history_, rtol=1e-9, atol=0
+        )
+        assert difference(other.codes_, dense.codes_) < 1e-7
+        assert difference(other.residuals_, dense.residuals_) < 1e-7
+    if not weighted:
+        W = GRAPHS[kind]
+        assert dense.objective_ == pytest.approx(reference.objective(
+            problem(dense, X, W), dense.components_.T, dense.codes_
+        ), rel=1e-10)  # fmt: skip
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_multiplicative_rule_knows_no_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = data(N, M)
+    chunked = run("L21SemiNMF", X, "shuffled", solver="mu")
+    monkeypatch.undo()
+    np.testing.assert_array_equal(
+        chunked.codes_, run("L21SemiNMF", X, "shuffled", solver="mu").codes_
+    )
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_callback_sees_samples_in_the_given_order() -> None:
+    X, seen = data(N, M), []
+
+    def watch(progress: Any) -> None:
+        seen.append((progress.objective, *progress.factors()))
+
+    model = run("L21SemiNMF", X, "shuffled", callback=watch, max_iter=4)
+    for objective, basis, codes in seen:
+        now = reference.objective(problem(model, X, GRAPHS["shuffled"]), basis, codes)
+        assert now == pytest.approx(objective, rel=1e-10)
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_threads_make_no_difference(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    n, m, k = 6_000, 12, 4
+    monkeypatch.setattr(fused, "_OWN_BLOCK", (1, 80))
+    graph = {"near": chain(n), "shuffled": shuffled(chain(n)), "everywhere": everywhere(n)}[kind]
+    X = data(n, m)
+    found = []
+    for count in (1, 2):
+        with threadpool_limits(count, user_api="blas"):
+            assert len(Engine(X, k).chunks) > 4
+            model = L21SemiNMF(k, graph=graph, init=start(n, m, k), tol=0, max_iter=8)
+            found.append(model.fit(X))
+    np.testing.assert_array_equal(found[0].codes_, found[1].codes_)
+    np.testing.assert_array_equal(found[0].objective_history_, found[1].objective_history_)
+
+
+def test_given_start_is_left_alone() -> None:
+    X, begin = data(50, 6), start(50, 6, 3)
+    kept = [factor.copy() for factor in begin]
+    for solver in ("cd", "mu"):
+        L21SemiNMF(3, init=begin, solver=solver, tol=0, max_iter=5).fit(X)
+        for factor, copy in zip(begin, kept, strict=True):
+            np.testing.assert_array_equal(factor, copy)
