@@ -73,14 +73,15 @@ class Descent:
             share = None if share is None else share[self._numbering]
         self.engine, self.graph, self.share = engine, graph, share
         self.scale = 1.0
-        self.extrapolated = False
         self._waiting = None
         if compression is not None and compression.possible and space.compression is None:
             self._waiting = compression
         edges = np.zeros(0, engine.dtype) if graph is None else graph.base.copy()
         self.current = Point.at(basis, codes, edges)
         self.trial = self.current.empty_copy()
-        self._spare = np.empty_like(codes)
+        # The points Y are kept only where neighbours want to see them before they have moved.
+        self._spare = np.empty_like(codes if scheme.accelerate and graph is not None else codes[:0])
+        self._start_eta = 0.0
         self._fit = np.empty(len(codes), engine.dtype)
         self._within: IntArray = np.arange(len(codes))
         self._cancellation = CANCELLATION[engine.dtype.itemsize]
@@ -176,7 +177,7 @@ class Descent:
     def _step_back(self) -> None:
         """The next iteration starts from V itself."""
         self.trial.codes[:] = self.current.codes
-        self.extrapolated = False
+        self._start_eta = 0.0
         self.moments = self._collect(
             None, lambda rows, block, phi: self._weighted(self.current, rows)
         )
@@ -188,8 +189,9 @@ class Descent:
         objective, new = self.objective, self.trial
         if self._step is not None:
             moments = self._step(
-                self.current, self.moments, objective.alpha, objective.beta, eta, new, self._spare
-            )
+                self.current, self.moments, objective.alpha, objective.beta,
+                (self._start_eta, eta), new, self._spare,
+            )  # fmt: skip
             if moments is not None:
                 return moments
         ridge = objective.beta * objective.basis_weights(self.current.lengths)
@@ -204,6 +206,8 @@ class Descent:
 
             def update(rows: slice, phi: FloatArray) -> None:
                 count = rows.stop - rows.start
+                if self.scheme.accelerate:
+                    self._extrapolate(rows, self.current, new, self._start_eta, new.codes[rows])
                 self.scheme.codes.apply(
                     self._within[:count], np.array([0, count]), phi, omega,
                     self.current.codes[rows], new.codes[rows], self.current.weights[rows],
@@ -261,7 +265,7 @@ class Descent:
         update: Callable[[slice, FloatArray], None] | None,
     ) -> Moments:
         """The (second half of the) pass over X: residuals, weights, next point and its moments."""
-        new, step = self.trial, self.engine.dtype.type(eta)
+        new = self.trial
 
         def visit(
             rows: slice, block: Block, phi: FloatArray | None
@@ -272,11 +276,9 @@ class Descent:
             share = None if self.share is None else self.share[rows]
             residuals = new.residuals[rows]
             new.weights[rows] = self.objective.sample_weights(residuals, share)
-            point = self._spare[rows]
-            weighted = np.empty_like(point)
-            kernels.extrapolate(
-                new.codes[rows], self.current.codes[rows], step, new.weights[rows], point, weighted
-            )
+            point = self._spare[rows] if len(self._spare) else np.empty_like(new.codes[rows])
+            self._extrapolate(rows, new, self.current, eta, point)
+            weighted = new.weights[rows, None] * point
             gram = point.T @ weighted
             return weighted, (self.objective.loss.value(residuals, share), gram)
 
@@ -285,12 +287,18 @@ class Descent:
         new.loss = sum(loss for loss, _ in results)
         return Moments(moment, reduce(np.add, [gram for _, gram in results]))
 
+    def _extrapolate(
+        self, rows: slice, now: Point, before: Point, eta: float, point: FloatArray
+    ) -> None:
+        step = self.engine.dtype.type(eta)
+        kernels.extrapolate(now.codes[rows], before.codes[rows], step, point)
+
     def _accept(self, moments: Moments, eta: float) -> None:
-        free = self.current.codes
         self.current, self.trial = self.trial, self.current
-        self.trial.codes, self._spare = self._spare, free
+        if len(self._spare):
+            self.trial.codes, self._spare = self._spare, self.trial.codes
         self.moments = moments
-        self.extrapolated = eta > 0
+        self._start_eta = eta
         if self.scheme.accelerate:
             self._rescale()
 
@@ -320,7 +328,7 @@ class Descent:
             self._accept(moments, 0.0)
             return self.value(self.current), 0.0
         before, after = self.value(self.current), self.value(self.trial)
-        if not after <= before and self.extrapolated:
+        if not after <= before and self._start_eta > 0:
             eta /= 2
             self._step_back()
             moments = self._advance(eta)

@@ -125,8 +125,8 @@ def _sample_weights(residuals, share, power, floor, weights):
 
 @compiled
 def _update_block(
-    start, stop, X, lower, rows, indptr, indices, edges, alpha, sweeps, basis, omega, weights,
-    source, codes, phi, fit,
+    start, stop, X, lower, rows, indptr, indices, edges, alpha, sweeps, start_eta, basis, omega,
+    weights, source, codes, phi, fit,
 ):  # fmt: skip
     """Products with the basis and new codes for a block of rows that need not see each other's."""
     if alpha > 0:
@@ -147,6 +147,7 @@ def _update_block(
         )  # fmt: skip
     else:
         bounds = np.array([0, count])
+        extrapolate(source[start:stop], codes[start:stop], start_eta, codes[start:stop])
         cd_codes(
             rows[:count], bounds, products, omega, codes[start:stop], weights[start:stop], indptr,
             indices, edges, alpha, sweeps, fit[start:stop],
@@ -156,11 +157,12 @@ def _update_block(
 @compiled
 def _finish_block(
     start, stop, X, origin, lower, squares, share, basis, codes, previous, fit, cancellation,
-    loss_power, floor, accelerated, eta, residuals, weights, point, weighted, gram, moment,
+    loss_power, floor, accelerated, eta, residuals, weights, point, local, weighted, gram, moment,
 ):  # fmt: skip
     """Residuals, weights and the next point; adds to the moments and returns the loss.
 
-    The first row of ``X`` is that of sample ``origin``.
+    The first row of ``X`` is that of sample ``origin``. The next point is kept in ``point`` if
+    there is room for it; ``local`` and ``weighted`` have room for a block.
     """
     squares, codes = squares[start:stop], codes[start:stop]
     residuals, weights = residuals[start:stop], weights[start:stop]
@@ -170,15 +172,15 @@ def _finish_block(
     loss = _sample_weights(
         residuals, share[start:stop] if share.shape[0] > 0 else share, loss_power, floor, weights
     )
-    weighted = weighted[: stop - start]
+    count = stop - start
+    weighted, following = weighted[:count], codes
     if accelerated:
-        extrapolate(codes, previous[start:stop], eta, weights, point[start:stop], weighted)
-        add_adjoint(point, start, stop, False, weighted, gram)
-    else:
-        for i in range(codes.shape[0]):
-            for q in range(codes.shape[1]):
-                weighted[i, q] = weights[i] * codes[i, q]
-        add_adjoint(codes, 0, stop - start, False, weighted, gram)
+        following = local[:count] if point.shape[0] == 0 else point[start:stop]
+        extrapolate(codes, previous[start:stop], eta, following)
+    for i in range(count):
+        for q in range(codes.shape[1]):
+            weighted[i, q] = weights[i] * following[i, q]
+    add_adjoint(following, 0, count, False, weighted, gram)
     add_adjoint(X, start - origin, stop - origin, lower, weighted, moment)
     return loss
 
@@ -238,7 +240,7 @@ def iteration(
     X, lower, numbering, gathered, squares, share,
     rows, bounds, groups, indptr, indices, base, pairs, padded, omega, phi, fit,
     sweeps, loss_power, graph_power, residual_floor, edge_floor, basis_floor, cancellation,
-    alpha, beta, eta, moment, gram, old_lengths, old_codes, old_weights, old_edges,
+    alpha, beta, start_eta, eta, moment, gram, old_lengths, old_codes, old_weights, old_edges,
     basis, lengths, codes, residuals, weights, edges, point, next_moment, next_gram,
 ):  # fmt: skip
     """Basis, codes, residuals, weights, edges, and the moments for the next basis.
@@ -247,6 +249,10 @@ def iteration(
     basis was regular, and the looks spent waiting. Where it was singular, nothing has been written.
     Otherwise ``totals`` are the loss and the penalties of graph and basis. The other threads return
     whether the bell rang again.
+
+    Without a graph each row first makes its starting point from ``old_codes`` and from the codes
+    before those, which it finds in ``codes``, by ``start_eta``. With one, ``codes`` are those
+    points already, and the next ones are left in ``point``.
 
     Chunk c is made of the shards from ``chunks[c]`` on and of the colours from ``groups[c]`` on.
     Sample i is row ``numbering[i]`` of X, or row i where there is no numbering.
@@ -270,7 +276,7 @@ def iteration(
         longest = 0
         for b in range(blocks.shape[0] - 1):
             longest = max(longest, blocks[b + 1] - blocks[b])
-        weighted = np.empty((longest, k), X.dtype)
+        local, weighted = np.empty((longest, k), X.dtype), np.empty((longest, k), X.dtype)
         products = phi if alpha > 0 else np.empty((longest, padded.shape[1]), X.dtype)
         source, origin = X, 0
         for chunk in range(chunks.shape[0] - 1):
@@ -305,12 +311,13 @@ def iteration(
                     if not coloured:
                         _update_block(
                             start, stop, X, lower, rows, indptr, indices, old_edges, alpha, sweeps,
-                            padded, omega, old_weights, old_codes, codes, products, fit,
+                            start_eta, padded, omega, old_weights, old_codes, codes, products, fit,
                         )  # fmt: skip
                     losses[shard] += _finish_block(
                         start, stop, source, origin, lower, squares, share, basis, codes,
                         old_codes, fit, cancellation, loss_power, residual_floor, sweeps > 0, eta,
-                        residuals, weights, point, weighted, grams[shard], moments[shard],
+                        residuals, weights, point, local, weighted, grams[shard],
+                        moments[shard],
                     )  # fmt: skip
                 done(ledger, phase)
                 shard = take(ledger, phase)

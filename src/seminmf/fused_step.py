@@ -139,18 +139,19 @@ class FusedStep:
         moments: Moments,
         alpha: float,
         beta: float,
-        eta: float,
+        etas: tuple[float, float],
         new: Point,
         next_start: FloatArray,
     ) -> Moments | None:
-        """From ``old`` to ``new``; ``next_start`` receives the codes that the moments belong to.
+        """From ``old`` to ``new``, with the ``etas`` before and after.
 
+        ``next_start`` receives the codes that the moments belong to, if it is not empty. Returns
         None, with nothing written, where the system for the basis is singular.
         """
         following, number = self._spare, self._type
         arguments = (
             fused.new_ledger(self._bounds, self._chunks), *self._constant,
-            number(alpha if self._coupled else 0), beta, number(eta),
+            number(alpha if self._coupled else 0), beta, number(etas[0]), number(etas[1]),
             moments.moment, moments.gram, old.lengths, old.codes, old.weights, old.edges,
             new.basis, new.lengths, new.codes, new.residuals, new.weights, new.edges,
             next_start, following.moment, following.gram,

@@ -314,16 +314,13 @@ def solve_basis(moment, gram, ridge, basis, omega):
 
 
 @compiled
-def extrapolate(codes, previous, eta, weights, point, weighted):
-    """``point`` = max(0, V + η(V − V_previous)) and ``weighted`` = d ∘ point."""
+def extrapolate(codes, previous, eta, point):
+    """``point`` = max(0, V + η(V − V_previous)); it may be where ``previous`` is."""
     n, k = codes.shape
     for i in range(n):
-        d = weights[i]
         for q in range(k):
             y = codes[i, q] + eta * (codes[i, q] - previous[i, q])
-            y = max(codes.dtype.type(0), y)
-            point[i, q] = y
-            weighted[i, q] = d * y
+            point[i, q] = max(codes.dtype.type(0), y)
 
 
 @compiled
