@@ -71,7 +71,7 @@ def _scheme(plan: Plan, n_features: int) -> Scheme:
     else:
         affordable = n_features // (_FEATURES_PER_SWEEP * plan.n_components)
         fewest = 2 if plan.alpha > 0 else 1
-        rule = CoordinateDescent(int(np.clip(affordable, fewest, _MOST_SWEEPS)))
+        rule = CoordinateDescent(min(max(affordable, fewest), _MOST_SWEEPS))
     basis = NonnegativeBasis(rule) if plan.nonnegative else LeastSquaresBasis()
     return Scheme(rule, basis, accelerate=plan.solver == "cd")
 
@@ -153,7 +153,7 @@ def _floors(plan: Plan, basis: FloatArray, codes: FloatArray) -> Floors:
     if plan.solver == "mu":
         return PAPER_FLOORS
     share = _RELATIVE_FLOOR[basis.dtype.itemsize]
-    code = float(np.sqrt((codes**2).sum(axis=1).mean())) or 1.0
+    code = float(np.linalg.norm(codes)) / np.sqrt(len(codes)) or 1.0
     vector = float(np.linalg.norm(basis, axis=0).mean()) or 1.0
     return Floors(share * (plan.length or 1.0), share * code, share * vector)
 

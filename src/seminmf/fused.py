@@ -47,15 +47,19 @@ _MOST_FEATURES_FOR_CHUNKS = 512
 _LOOKS = 100_000
 
 
+def _evenly(last, count):
+    """Bounds of ``count`` parts of equal size, as far as possible, from 0 to ``last``."""
+    # On small data NumPy's linspace takes as long as an iteration.
+    return np.array([0, last]) if count == 1 else np.linspace(0, last, count + 1).astype(np.int64)
+
+
 def cut_rows(n_samples, n_features, n_components):
     """Where the blocks of rows begin and end, and which blocks make up the shards."""
     entries, fewest = _OWN_BLOCK if n_features * n_components <= SKINNY else _BLAS_BLOCK
     rows = max(min(entries // n_features, n_samples // _FEWEST_BLOCKS), fewest)
     small = n_samples * n_features <= _SMALL
     count = 1 if small else max(1, round(n_samples / rows))
-    blocks = np.linspace(0, n_samples, count + 1).astype(np.int64)
-    shards = np.linspace(0, count, min(count, _MOST_SHARDS) + 1).astype(np.int64)
-    return blocks, shards
+    return _evenly(n_samples, count), _evenly(count, min(count, _MOST_SHARDS))
 
 
 def cut_chunks(n_samples, n_features, n_components):
@@ -64,7 +68,7 @@ def cut_chunks(n_samples, n_features, n_components):
     count = 1
     if n_features <= min(_MOST_FEATURES_FOR_CHUNKS, SKINNY // n_components):
         count = max(1, round(n_samples / (_MOST_SHARDS * max(entries // n_features, fewest))))
-    return np.linspace(0, n_samples, count + 1).astype(np.int64)
+    return _evenly(n_samples, count)
 
 
 def cut_each_chunk(chunks):

@@ -90,7 +90,7 @@ class SparseBlock:
         return np.sqrt(row_squares(self.rows[rows].toarray() - codes @ basis.T))
 
 
-def cut(X: Any, starts: IntArray) -> list[Block]:
+def cut(X: Any, starts: list[int]) -> list[Block]:
     """The blocks of X between consecutive ``starts``."""
     bounds = list(pairwise(starts))
     if not sp.issparse(X):

@@ -70,11 +70,12 @@ class Engine:
             fewest = _FEWEST_FOR_THREADS if operations >= WORTH_SHARING else 1
             wanted = max(entries // _BLOCK_ENTRIES, fewest)
             block_rows = max(_FEWEST_ROWS, -(-self.n_samples // wanted))
-        starts = np.append(np.arange(0, self.n_samples, block_rows), self.n_samples)
-        self._starts = starts
-        self._blocks = cut(X, starts)
-        shards = np.array_split(np.arange(len(self._blocks)), min(len(self._blocks), _MOST_SHARDS))
-        self._shards: list[IntArray] = list(shards)
+        self._starts = [*range(0, self.n_samples, block_rows), self.n_samples]
+        self._blocks = cut(X, self._starts)
+        count = len(self._blocks)
+        shards = min(count, _MOST_SHARDS)
+        cuts = [count * shard // shards for shard in range(shards + 1)]
+        self._shards = [range(*ends) for ends in pairwise(cuts)]
         self.operations = operations
         shape = self.n_samples, self.n_features, n_components
         self.row_blocks, self.row_shards = cut_rows(*shape)
@@ -126,13 +127,13 @@ class Engine:
         and the list of what the visits returned, in the order of the rows.
         """
 
-        def visit_shard(shard: IntArray) -> tuple[FloatArray | None, list[_Result]]:
+        def visit_shard(shard: range) -> tuple[FloatArray | None, list[_Result]]:
             moment: FloatArray | None = None
             results = []
             phi: FloatArray | None = None
             for index in shard:
                 block = self._blocks[index]
-                rows = slice(int(self._starts[index]), int(self._starts[index + 1]))
+                rows = slice(self._starts[index], self._starts[index + 1])
                 if basis is not None:
                     phi = np.empty((rows.stop - rows.start, basis.shape[1]), self.dtype)
                     block.times(basis, phi)
