@@ -105,6 +105,13 @@ def test_an_asymmetric_matrix_is_symmetrised_with_a_warning() -> None:
         make("L21SemiNMF", 2, graph=W, n_neighbors=1, tol=0, max_iter=2).fit(data(3, 4))
 
 
+@pytest.mark.filterwarnings("error")
+def test_the_last_digits_of_weights_do_not_matter_to_symmetry() -> None:
+    W = sp.csr_array(np.array([[0, 1 / 3, 0], [1 / 3 + 1e-16, 0, 5], [0, 5, 0]]))
+    assert W[0, 1] != W[1, 0]
+    np.testing.assert_array_equal(given_graph(W, 3).toarray(), W.toarray())
+
+
 def test_diagonal_and_explicit_zeros_are_dropped() -> None:
     W = sp.csr_array(
         (np.array([5.0, 0, 1, 1, 0]), (np.array([0, 0, 0, 2, 2]), np.array([0, 1, 2, 0, 1]))),
