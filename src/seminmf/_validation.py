@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
@@ -30,7 +31,7 @@ def check_integer(name: str, value: Any, least: int) -> int:
 def check_number(name: str, value: Any) -> float:
     """A finite number ≥ 0."""
     valid = isinstance(value, Real) and not isinstance(value, bool)
-    if not valid or not np.isfinite(value) or value < 0:
+    if not valid or not isfinite(value) or value < 0:
         raise ValueError(f"{name} must be a finite number, zero or positive, got {value!r}.")
     return float(value)
 

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from . import graph_kernels
+from ._compile import compiled
 from ._types import FloatArray, IntArray
 from .engines import Engine
 
@@ -85,8 +86,9 @@ def transformer_links(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]
 
 
 def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
-    """Check a given matrix and bring it into our form."""
-    matrix = sp.csr_array(graph, dtype=np.float64, copy=True)
+    """Check a given matrix and bring it into our form; itself if it has that form already."""
+    formed = _in_our_form(graph)
+    matrix = graph if formed else sp.csr_array(graph, dtype=np.float64, copy=True)
     if matrix.shape != (n_samples, n_samples):
         raise ValueError(
             f"graph has shape {matrix.shape}, but X has {n_samples} samples; pass a square "
@@ -100,8 +102,9 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
             f"graph has negative weights (smallest {matrix.data.min():g}); weights measure "
             "similarity and must be zero or positive."
         )
-    matrix = _without_loops(matrix)
-    if not _is_symmetric(matrix):
+    if not formed:
+        matrix = _without_loops(matrix)
+    if not _is_symmetric(matrix.indptr, matrix.indices, matrix.data, 1e-12):
         warnings.warn(
             "graph is not symmetric; max(graph, graph.T) is used. Pass a symmetric matrix to "
             "silence this warning.",
@@ -112,18 +115,29 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
     return matrix
 
 
-def _is_symmetric(matrix: sp.csr_array) -> bool:
-    """Up to the last digits of the weights, for sorted columns."""
-    # By columns, and sorted again: the rows of the transpose.
-    mirrored = matrix.tocsc()
-    if not np.array_equal(matrix.indptr, mirrored.indptr):
+def _in_our_form(graph: Any) -> bool:
+    """Whether neither storage nor diagonal have to be changed."""
+    if not isinstance(graph, sp.csr_array) or graph.dtype != np.float64:
         return False
-    if not np.array_equal(matrix.indices, mirrored.indices):
-        return False
-    # Weights are mostly ones, and np.allclose takes ten times as long.
-    return np.array_equal(matrix.data, mirrored.data) or np.allclose(
-        matrix.data, mirrored.data, rtol=1e-12, atol=0
-    )
+    plain = graph.shape[0] == graph.shape[1] and graph.has_canonical_format and graph.data.all()
+    return bool(plain) and not graph.diagonal().any()
+
+
+@compiled
+def _is_symmetric(indptr: IntArray, indices: IntArray, data: FloatArray, tolerance: float) -> bool:
+    """Whether (j, i) is stored for each (i, j), with the same weight but for the last digits."""
+    cursor = indptr[:-1].copy()
+    for i in range(len(cursor)):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            # Columns are sorted: those who have j as a neighbour come in the order of row j.
+            mirrored = cursor[j]
+            if mirrored == indptr[j + 1] or indices[mirrored] != i:
+                return False
+            if abs(data[e] - data[mirrored]) > tolerance * data[mirrored]:
+                return False
+            cursor[j] += 1
+    return True
 
 
 @dataclass(frozen=True)

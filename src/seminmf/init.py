@@ -6,6 +6,7 @@ No start is best for all data; `docs/starts.md` has the measurements behind ``"a
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -58,12 +59,12 @@ def svd_start(
     axes, scores = all_axes[:, :k], all_scores[:, :k]
     # An axis points to its longer tail: independent of the order of samples and features.
     tails = weights @ (scores * scores * scores)
-    flip = np.where(tails < 0, -1, 1).astype(engine.dtype)
+    flip = np.where(tails < 0, engine.dtype.type(-1), engine.dtype.type(1))
     axes, scores = axes * flip, scores * flip
     first = scores[:, :1]
     if first.min() > 0:
         far = first[:, 0] >= _NEAR_ORIGIN * float((root * first).sum() / root.sum())
-        lifts = np.maximum(-scores[far] / first[far], 0).max(axis=0)
+        lifts = np.maximum(-(scores[far] / first[far]).min(axis=0), 0)
         codes = np.maximum(scores + lifts * first, 0)
         basis = axes.copy()
         basis[:, 0] -= axes[:, 1:] @ lifts[1:]
@@ -76,7 +77,9 @@ def svd_start(
         codes = np.empty((len(scores), scores.shape[1] + 1), engine.dtype)
         np.subtract(scores, shift[:, None], out=codes[:, :-1])
         np.negative(shift, out=codes[:, -1])
-        basis = np.hstack([axes, -axes.sum(axis=1, keepdims=True)])
+        basis = np.empty((len(axes), codes.shape[1]), engine.dtype)
+        basis[:, :-1] = axes
+        np.negative(axes.sum(axis=1), out=basis[:, -1])
         if refine and codes.shape[1] == k:
             basis, codes = _refined(all_axes, all_scores, root, codes)
     if codes.shape[1] < k:
@@ -166,7 +169,7 @@ def _eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
     sytrd, stemr, ormqr = la.get_lapack_funcs(("sytrd", "stemr", "ormqr"), (symmetric,))
     if size > 1:
         reflections, diagonal, beside, scales, _ = sytrd(symmetric, lower=1, lwork=work)
-        if np.isfinite(diagonal.sum()):
+        if isfinite(diagonal.sum()):
             # The 2 asks for eigenvectors by number; one more place than there are neighbours.
             _, _, turned, failure = stemr(diagonal, np.append(beside, 0), 2, 0, 0, first + 1, size)
             if failure == 0:

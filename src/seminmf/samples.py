@@ -82,8 +82,8 @@ def weighted_median(values: FloatArray, share: FloatArray | None) -> float:
     if share is None:
         # As np.median, which takes five times as long to look for missing values.
         middle = (len(values) - 1) // 2, len(values) // 2
-        low, high = np.partition(values, middle)[[*middle]]
-        return float((low + high) / 2)
+        ordered = np.partition(values, middle)
+        return float((ordered[middle[0]] + ordered[middle[1]]) / 2)
     order = np.argsort(values)
     below = np.cumsum(share[order])
     half = below[-1] / 2
