@@ -66,9 +66,10 @@ def check_samples(estimator: Any, X: Any) -> Any:
     scikit-learn needs 0.2 ms to hand an array back as it is. Where one look tells that it will, it
     is not asked: no names of features, a type of numbers that we take, and all of them finite.
     """
-    if type(X) is np.ndarray and X.ndim == 2 and X.dtype in DTYPES and X.flags.c_contiguous:
-        # BLAS adds up the squares, and says nothing if they overflow.
-        finite = np.isfinite(np.vdot(X, X))
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype in DTYPES:
+        # Not by BLAS, whose threads would stay awake and keep those of the fit from their cores.
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(X.sum())
         if finite and len(X) >= 2 and X.size and not hasattr(estimator, "feature_names_in_"):
             estimator.n_features_in_ = X.shape[1]
             return X
