@@ -165,16 +165,18 @@ def _eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
     long; here it is for what cannot be done so.
     """
     size = len(symmetric)
-    first, work = size - count, 32 * size
+    first = size - count
     sytrd, stemr, ormqr = la.get_lapack_funcs(("sytrd", "stemr", "ormqr"), (symmetric,))
     if size > 1:
-        reflections, diagonal, beside, scales, _ = sytrd(symmetric, lower=1, lwork=work)
+        # Room for blocks of columns, where there are enough of them for blocks to be faster.
+        room = 32 * size if size > 64 else 1
+        reflections, diagonal, beside, scales, _ = sytrd(symmetric.T, lower=1, lwork=room)
         if isfinite(diagonal.sum()):
             # The 2 asks for eigenvectors by number; one more place than there are neighbours.
             _, _, turned, failure = stemr(diagonal, np.append(beside, 0), 2, 0, 0, first + 1, size)
             if failure == 0:
                 vectors = np.array(turned[:, count - 1 :: -1], order="C")
-                vectors[1:] = ormqr("L", "N", reflections[1:, :-1], scales, vectors[1:], work)[0]
+                vectors[1:] = ormqr("L", "N", reflections[1:, :-1], scales, vectors[1:], count)[0]
                 return vectors
     return np.array(la.eigh(symmetric, subset_by_index=[first, size - 1])[1][:, ::-1], order="C")
 
