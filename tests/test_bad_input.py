@@ -161,6 +161,8 @@ def test_choices(model: str) -> None:
     refused(make(model, 2, init="best"), positive(), "init", "'best'", "'svd'")
     refused(make(model, 2, callback=3), positive(), "callback", "3", "function")
     refused(make(model, 2, random_state="x"), positive(), "'x'", "seed")
+    for seed in (-1, 2**32):
+        refused(make(model, 2, random_state=seed), positive(), "Seed must be between 0 and")
 
 
 # --- neighbours and graphs ------------------------------------------------------------------------

@@ -105,6 +105,47 @@ def test_an_asymmetric_matrix_is_symmetrised_with_a_warning() -> None:
         make("L21SemiNMF", 2, graph=W, n_neighbors=1, tol=0, max_iter=2).fit(data(3, 4))
 
 
+@pytest.mark.filterwarnings("error")
+def test_the_last_digits_of_weights_do_not_matter_to_symmetry() -> None:
+    W = sp.csr_array(np.array([[0, 1 / 3, 0], [1 / 3 + 1e-16, 0, 5], [0, 5, 0]]))
+    assert W[0, 1] != W[1, 0]
+    np.testing.assert_array_equal(given_graph(W, 3).toarray(), W.toarray())
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_one_entry_that_differs_is_noticed(index: Any) -> None:
+    """Wherever in its row it is: missing, too much, or of another weight."""
+
+    def stored(dense: Any) -> sp.csr_array:
+        W = sp.csr_array(dense)
+        W.indices, W.indptr = W.indices.astype(index), W.indptr.astype(index)
+        return W
+
+    W = stored(knn_graph(data(12, 2), 3).toarray())
+    assert given_graph(W, 12) is W
+    for i, j in np.argwhere(~np.eye(12, dtype=bool)):
+        for weight in {0, 1, 1 + 1e-9} - {W[i, j]}:
+            other = W.toarray()
+            other[i, j] = weight
+            with pytest.warns(UserWarning, match="graph is not symmetric"):
+                found = given_graph(stored(other), 12)
+            np.testing.assert_array_equal(found.toarray(), np.maximum(other, other.T))
+
+
+@pytest.mark.parametrize("change", ["diagonal", "zero", "asymmetry", "nothing"])
+@pytest.mark.filterwarnings("ignore:graph is not symmetric")
+def test_a_given_matrix_is_left_alone(change: str) -> None:
+    dense = np.array([[0, 2.0, 0], [2.0, 0, 1], [0, 1, 0]])
+    dense[0, 0], dense[2, 0] = change == "diagonal", change == "asymmetry"
+    W = sp.csr_array(dense)
+    if change == "zero":
+        W.data[W.data == 1] = 0
+    before = W.data.copy(), W.indices.copy(), W.indptr.copy()
+    make("L21SemiNMF", 2, graph=W, n_neighbors=1, tol=0, max_iter=2).fit(data(3, 4))
+    for kept, now in zip(before, (W.data, W.indices, W.indptr), strict=True):
+        np.testing.assert_array_equal(kept, now)
+
+
 def test_diagonal_and_explicit_zeros_are_dropped() -> None:
     W = sp.csr_array(
         (np.array([5.0, 0, 1, 1, 0]), (np.array([0, 0, 0, 2, 2]), np.array([0, 1, 2, 0, 1]))),

@@ -22,6 +22,8 @@ from helpers import (
     value,
 )
 from seminmf import NMF, L21SemiNMF, SemiNMF
+from seminmf.init import _eigenvectors
+from seminmf.samples import typical_length
 
 kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
 solvers = pytest.mark.parametrize("solver", ["cd", "mu"])
@@ -52,12 +54,52 @@ def test_several_starts_keep_the_best(solver: str) -> None:
 @pytest.mark.parametrize("init", ["random", "kmeans", "exemplar"])
 def test_the_seed_decides(init: str) -> None:
     X = data(40, 10)
-    first, again, other = (
+    first, again, generator, other = (
         L21SemiNMF(4, init=init, tol=0, max_iter=5, random_state=seed).fit(X).codes_
-        for seed in (0, 0, 1)
+        for seed in (0, 0, np.random.RandomState(0), 1)
     )
     np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first, generator)
     assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 21, 22])
+def test_the_typical_length_is_the_median_of_those_above_zero(count: int) -> None:
+    lengths = np.random.default_rng(count).permutation(np.arange(1.0, count + 1) ** 2)
+    squares = np.append(np.zeros(3), lengths**2)
+    assert typical_length(squares, None) == np.median(lengths)
+    assert typical_length(squares, np.ones(count + 3)) == np.median(lengths)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("size", "count"), [(1, 1), (2, 1), (2, 2), (40, 7), (40, 40), (90, 7)])
+def test_leading_eigenvectors(size: int, count: int, dtype: Any) -> None:
+    X = data(120, size, seed=size)
+    moment = (X.T @ X).astype(dtype)
+    found = _eigenvectors(moment, count)
+    values, vectors = np.linalg.eigh(X.T @ X)
+    expected = vectors[:, ::-1][:, :count]
+    signs = np.sign((found * expected).sum(axis=0))
+    assert found.shape == (size, count)
+    assert found.dtype == dtype
+    assert found.flags.c_contiguous
+    gap = np.diff(values, prepend=-values[-1]).min() / values[-1]
+    np.testing.assert_allclose(found * signs, expected, atol=20 * np.finfo(dtype).eps / gap)
+
+
+@pytest.mark.parametrize("size", [2, 30])
+def test_eigenvectors_of_one_eigenvalue(size: int) -> None:
+    """Any orthonormal basis of the space will do."""
+    for symmetric in (np.zeros((size, size)), np.eye(size), np.ones((size, size))):
+        found = _eigenvectors(symmetric, 2)
+        np.testing.assert_allclose(found.T @ found, np.eye(2), atol=1e-14)
+        values = np.linalg.eigvalsh(symmetric)[::-1][:2]
+        np.testing.assert_allclose(symmetric @ found, values * found, atol=1e-13 * size)
+
+
+def test_no_eigenvectors_of_infinity() -> None:
+    with pytest.raises(ValueError, match="infs or NaNs"):
+        _eigenvectors(np.full((3, 3), np.inf), 2)
 
 
 def test_an_infinite_start_does_not_win(monkeypatch: pytest.MonkeyPatch) -> None:

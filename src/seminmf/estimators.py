@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._display import Displayed
 from ._docs import documented
 from ._types import FloatArray
-from ._validation import check_integer
+from ._validation import DTYPES, check_integer, check_samples
 from .objective import Measure, Norm, SquaredNorm
 from .persistence import Saveable
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .solver import Callback, Progress
 
 _log = logging.getLogger("seminmf")
-_DTYPES = (np.float64, np.float32)
 
 
 class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
@@ -65,20 +64,19 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         -------
         self : object
         """
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, ensure_min_samples=2)
+        X = check_samples(self, X)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
         check_integer("verbose", self.verbose, 0)
-        from .training import Settings, train
+        from .training import PARAMETERS, Settings, train
 
-        parameters = {**self._no_graph, **self.get_params(deep=False)}
-        parameters.pop("verbose")
-        parameters["callback"] = self._observer()
+        # scikit-learn's get_params would read the signature of __init__ each time.
+        known = {**self._no_graph, **vars(self), "callback": self._observer()}
         settings = Settings(
-            **parameters,
+            **{name: known[name] for name in PARAMETERS},
             loss=self._loss,
             graph_measure=self._graph_measure,
             nonnegative=self._nonnegative,
@@ -128,7 +126,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         codes : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
         codes: FloatArray = self._projector.codes(X)
         return codes
 
@@ -145,7 +143,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         samples : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        codes = check_array(X, dtype=_DTYPES, input_name="codes")
+        codes = check_array(X, dtype=DTYPES, input_name="codes")
         if codes.shape[1] != self.components_.shape[0]:
             raise ValueError(
                 f"X has {codes.shape[1]} columns, but the codes of this model have "

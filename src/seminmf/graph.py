@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from . import graph_kernels
+from ._compile import compiled
 from ._types import FloatArray, IntArray
 from .engines import Engine
 
@@ -45,7 +46,8 @@ def _without_loops(matrix: sp.csr_array) -> sp.csr_array:
     """No diagonal, no stored zeros, sorted columns."""
     if matrix.diagonal().any():
         matrix.setdiag(0)
-    matrix.eliminate_zeros()
+    if not matrix.data.all():
+        matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix
 
@@ -88,8 +90,9 @@ def transformer_links(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]
 
 
 def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
-    """Check a given matrix and bring it into our form."""
-    matrix = sp.csr_array(graph, dtype=np.float64, copy=True)
+    """Check a given matrix and bring it into our form; itself if it has that form already."""
+    formed = _in_our_form(graph)
+    matrix = graph if formed else sp.csr_array(graph, dtype=np.float64, copy=True)
     if matrix.shape != (n_samples, n_samples):
         raise ValueError(
             f"graph has shape {matrix.shape}, but X has {n_samples} samples; pass a square "
@@ -103,14 +106,9 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
             f"graph has negative weights (smallest {matrix.data.min():g}); weights measure "
             "similarity and must be zero or positive."
         )
-    matrix.eliminate_zeros()
-    matrix.sort_indices()
-    mirrored = sp.csr_array(matrix.T)
-    mirrored.sort_indices()
-    same_pattern = np.array_equal(matrix.indptr, mirrored.indptr) and np.array_equal(
-        matrix.indices, mirrored.indices
-    )
-    if not same_pattern or not np.allclose(matrix.data, mirrored.data, rtol=1e-12, atol=0):
+    if not formed:
+        matrix = _without_loops(matrix)
+    if not _is_symmetric(matrix.indptr, matrix.indices, matrix.data, 1e-12):
         warnings.warn(
             "graph is not symmetric; max(graph, graph.T) is used. Pass a symmetric matrix to "
             "silence this warning.",
@@ -118,7 +116,32 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
             stacklevel=4,
         )
         return symmetric(matrix)
-    return _without_loops(matrix)
+    return matrix
+
+
+def _in_our_form(graph: Any) -> bool:
+    """Whether neither storage nor diagonal have to be changed."""
+    if not isinstance(graph, sp.csr_array) or graph.dtype != np.float64:
+        return False
+    plain = graph.shape[0] == graph.shape[1] and graph.has_canonical_format and graph.data.all()
+    return bool(plain) and not graph.diagonal().any()
+
+
+@compiled
+def _is_symmetric(indptr: IntArray, indices: IntArray, data: FloatArray, tolerance: float) -> bool:
+    """Whether (j, i) is stored for each (i, j), with the same weight but for the last digits."""
+    cursor = indptr[:-1].copy()
+    for i in range(len(cursor)):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            # Columns are sorted: those who have j as a neighbour come in the order of row j.
+            mirrored = cursor[j]
+            if mirrored == indptr[j + 1] or indices[mirrored] != i:
+                return False
+            if abs(data[e] - data[mirrored]) > tolerance * data[mirrored]:
+                return False
+            cursor[j] += 1
+    return True
 
 
 def _inverse(numbering: IntArray) -> IntArray:

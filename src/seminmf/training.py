@@ -6,13 +6,12 @@ Imported when a fit begins: behind it are the numerics and their compiler.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from . import _validation as check
 from . import graph as graphs
@@ -55,7 +54,7 @@ class Settings:
         n, m = X.shape
         k = check.check_integer("n_components", self.n_components, 1)
         check.check_integer("n_neighbors", self.n_neighbors, 1)
-        check_random_state(self.random_state)
+        random_state = check.check_seed(self.random_state)
         check.check_callback(self.callback)
         check.check_data(X, k, self.nonnegative)
         if isinstance(self.graph, str):
@@ -76,6 +75,7 @@ class Settings:
             n_init=check.check_integer("n_init", self.n_init, 1),
             max_iter=check.check_integer("max_iter", self.max_iter, 1),
             tol=check.check_number("tol", self.tol),
+            random_state=random_state,
         )
 
     def plan(self, alpha: float, beta: float, length: float) -> Plan:
@@ -84,6 +84,14 @@ class Settings:
             self.solver, self.init, self.n_init, Stopping(self.max_iter, self.tol),
             self.callback, length,
         )  # fmt: skip
+
+
+# Which of the settings are parameters of the estimator.
+PARAMETERS = tuple(
+    field.name
+    for field in fields(Settings)
+    if field.name not in ("loss", "graph_measure", "nonnegative")
+)
 
 
 @dataclass(frozen=True)
@@ -184,8 +192,8 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     if alpha > 0:
         matrix, links, transformer, neighbours = _build_graph(settings, data)
 
-    rng = check_random_state(settings.random_state)
-    solution = factorize(data, settings.plan(alpha, beta, length), squares, matrix, share, rng)
+    plan, rng = settings.plan(alpha, beta, length), settings.random_state
+    solution = factorize(data, plan, squares, matrix, share, rng)
     _warn(solution, settings)
     projector = Projector(solution.basis)
     if alpha > 0:

@@ -31,13 +31,14 @@ _WORTH_HELPING = 4e6
 
 
 @lru_cache(maxsize=1)
-def _blas() -> Any:
-    return ThreadpoolController().select(user_api="blas")
+def _blas() -> tuple[Any, ...]:
+    """The BLAS libraries of this process (NumPy and SciPy bring their own)."""
+    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 def available_threads() -> int:
     """The number of threads that BLAS may use in this process now."""
-    return max((info["num_threads"] for info in _blas().info()), default=1)
+    return max((library.get_num_threads() for library in _blas()), default=1)
 
 
 class Team:
@@ -56,7 +57,7 @@ class Team:
                 self.size = min(most, threads)
         self.crew = Crew(helpers)
         self._operations = operations
-        self._limit: Any = None
+        self._held: list[tuple[Any, int]] | None = None
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Team:
@@ -68,8 +69,12 @@ class Team:
     def adapt(self, operations: float) -> None:
         """Hold BLAS to one thread if the team works itself, or if there is little to do."""
         shared = self.size > 1 or self.crew.helpers > 0
-        if self._limit is None and (shared or operations < WORTH_SHARING):
-            self._limit = _blas().limit(limits=1)
+        if self._held is None and (shared or operations < WORTH_SHARING):
+            # As threadpoolctl's own limit, without its account of each library.
+            allowed = [(library, library.get_num_threads()) for library in _blas()]
+            self._held = [(library, threads) for library, threads in allowed if threads != 1]
+            for library, _ in self._held:
+                library.set_num_threads(1)
 
     def __exit__(
         self,
@@ -81,9 +86,9 @@ class Team:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
-        if self._limit is not None:
-            self._limit.restore_original_limits()
-            self._limit = None
+        for library, threads in self._held or ():
+            library.set_num_threads(threads)
+        self._held = None
 
     def map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
         work = list(items)
