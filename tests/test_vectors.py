@@ -22,8 +22,13 @@ def add_products(factors: Any, which: Any, first: int, stop: int, v: Any, totals
 
 
 @njit
-def weighted_rows(rows: Any, indices: Any, weights: Any, first: int, stop: int, sums: Any) -> Any:
-    return vectors.weighted_rows(rows, indices, weights, first, stop, sums)
+def weighted_rows(
+    rows: Any, which: Any, start: int, count: int, indptr: Any, indices: Any, weights: Any,
+    factors: Any, sums: Any, totals: Any,
+) -> None:  # fmt: skip
+    vectors.weighted_rows(
+        rows, which, start, count, indptr, indices, weights, factors, sums, totals
+    )
 
 
 @njit
@@ -67,19 +72,25 @@ def test_products_are_added_for_every_sample_of_a_tile(dtype: Any, first: int, s
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("k", LENGTHS)
+@pytest.mark.parametrize("k", [*LENGTHS, 64, 72, 73, 140])
 def test_sums_over_neighbours(dtype: Any, index: Any, k: int) -> None:
     rows, weights = numbers((12, k), dtype), numbers((9,), dtype, 1)
-    indices = np.array([3, 11, 0, 5, 5, 7, 1, 2, 4], index)
-    guarded = np.full(k + 16, np.nan, dtype)
-    for first, stop in ((2, 8), (4, 5), (3, 3)):
-        total = weighted_rows(rows, indices, weights, first, stop, guarded[8 : 8 + k])
-        expected = weights[first:stop] @ rows[indices[first:stop]]
-        np.testing.assert_allclose(guarded[8 : 8 + k], expected, rtol=1e-4, atol=1e-5)
-        assert total == pytest.approx(weights[first:stop].sum(), rel=1e-4, abs=1e-5)
+    indptr, indices = (
+        np.array([0, 2, 8, 8, 9], index),
+        np.array([3, 11, 0, 5, 5, 7, 1, 2, 4], index),
+    )
+    which, start, factors = np.array([3, 1, 2, 3, 0]), 1, numbers((3,), dtype, 2)
+    sums, totals = np.full((5, k), np.nan, dtype), np.full(4, np.nan, dtype)
+    weighted_rows(rows, which, start, 3, indptr, indices, weights, factors, sums[1:4], totals[:3])
+    for r, i in enumerate(which[start : start + 3]):
+        entries = slice(indptr[i], indptr[i + 1])
+        expected = factors[r] * (weights[entries] @ rows[indices[entries]])
+        np.testing.assert_allclose(sums[1 + r], expected, rtol=1e-4, atol=1e-5)
+        expected = factors[r] * weights[entries].sum()
+        np.testing.assert_allclose(totals[r], expected, rtol=1e-4, atol=1e-5)
     # Nothing is written beside the sums.
-    assert np.isnan(guarded[:8]).all()
-    assert np.isnan(guarded[8 + k :]).all()
+    assert np.isnan(sums[[0, 4]]).all()
+    assert np.isnan(totals[3])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

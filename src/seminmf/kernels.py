@@ -40,6 +40,9 @@ SMALLEST, SMALLEST_SINGLE = 1e-290, 1e-30
 # numbers, with which processors calculate a hundred times slower.
 VANISHED, VANISHED_SINGLE = 1e-150, 1e-18
 
+# The samples of a tile, as they come.
+_EVERY = np.arange(TILE)
+
 
 @compiled
 def _load(matrix, rows, start, count, tile):
@@ -65,32 +68,27 @@ def _save(matrix, rows, start, count, tile):
 
 @compiled
 def _pulls(
-    rows, start, count, codes, weights, indptr, indices, edges, alpha, sums, pull, stiffness
+    rows, start, count, codes, weights, indptr, indices, edges, alpha, scale, sums, pull, stiffness
 ):  # fmt: skip
     """What the neighbours do to a tile of samples: α Σ_j W_ij v_j / d_i and α Σ_j W_ij / d_i."""
     k = codes.shape[1]
-    wide = k * codes.itemsize >= WIDTH
     for r in range(count):
-        i = rows[start + r]
-        first, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
-        if wide:
-            stiffness[r] = weighted_rows(codes, indices, edges, first, stop, sums[r])
-        else:
+        scale[r] = weights[rows[start + r]]
+    for r in range(TILE):
+        scale[r] = alpha / scale[r]
+    if k * codes.itemsize >= WIDTH:
+        weighted_rows(codes, rows, start, count, indptr, indices, edges, scale, sums, stiffness)
+    else:
+        for r in range(count):
+            i = rows[start + r]
             stiffness[r] = 0
             sums[r] = 0
-            for e in range(first, stop):
-                stiffness[r] += edges[e]
+            for e in range(indptr[i], indptr[i + 1]):
+                weight = scale[r] * edges[e]
+                stiffness[r] += weight
                 for q in range(k):
-                    sums[r, q] += edges[e] * codes[indices[e], q]
-    _load(sums, np.arange(TILE), 0, count, pull)
-    scale = np.zeros(TILE, codes.dtype)
-    for r in range(count):
-        scale[r] = alpha / weights[rows[start + r]]
-    for r in range(TILE):
-        stiffness[r] *= scale[r]
-    for q in range(k):
-        for r in range(TILE):
-            pull[q, r] *= scale[r]
+                    sums[r, q] += weight * codes[indices[e], q]
+    _load(sums, _EVERY, 0, count, pull)
 
 
 @compiled
@@ -128,6 +126,7 @@ def cd_codes(
     f = np.zeros((phi.shape[1], TILE), dtype)
     pull = np.zeros((k, TILE), dtype)
     stiffness = np.zeros(TILE, dtype)
+    scale = np.ones(TILE, dtype)
     gradient = np.zeros(TILE, dtype)
     totals = np.zeros(TILE, dtype)
     sums = np.zeros((TILE, k), dtype)
@@ -141,8 +140,8 @@ def cd_codes(
         _load(phi, rows, start, count, f)
         if alpha > 0:
             _pulls(
-                rows, start, count, codes, weights, indptr, indices, edges, alpha, sums, pull,
-                stiffness,
+                rows, start, count, codes, weights, indptr, indices, edges, alpha, scale, sums,
+                pull, stiffness,
             )  # fmt: skip
         for _ in range(sweeps):
             for q in range(k):
@@ -204,6 +203,7 @@ def mu_codes(
     f = np.zeros((phi.shape[1], TILE), dtype)
     pull = np.zeros((k, TILE), dtype)
     stiffness = np.zeros(TILE, dtype)
+    scale = np.ones(TILE, dtype)
     up = np.zeros(TILE, dtype)
     down = np.zeros(TILE, dtype)
     sums = np.zeros((TILE, k), dtype)
@@ -218,8 +218,8 @@ def mu_codes(
         _load(phi, rows, start, count, f)
         if alpha > 0:
             _pulls(
-                rows, start, count, source, weights, indptr, indices, edges, alpha, sums, pull,
-                stiffness,
+                rows, start, count, source, weights, indptr, indices, edges, alpha, scale, sums,
+                pull, stiffness,
             )  # fmt: skip
         for q in range(k):
             for r in range(TILE):

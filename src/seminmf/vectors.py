@@ -125,8 +125,14 @@ def add_products(typing, factors, which, first, stop, v, totals):
 
 
 @intrinsic
-def weighted_rows(typing, rows, indices, weights, first, stop, sums):
-    """``sums`` = Σ_e weights[e] · rows[indices[e]] over first ≤ e < stop; returns Σ_e weights[e].
+def weighted_rows(
+    typing, rows, which, start, count, indptr, indices, weights, factors, sums, totals
+):
+    """What is found over the entries of rows of a CSR matrix, for a tile of samples.
+
+    For r < count, i = which[start + r] and indptr[i] ≤ e < indptr[i + 1], each with a factor:
+    ``sums[r]`` = factors[r] Σ_e weights[e] · rows[indices[e]] and
+    ``totals[r]`` = factors[r] Σ_e weights[e].
 
     A row must fill at least one vector. The last vector of a row may overlap the one before it:
     what is calculated twice is written twice.
@@ -134,45 +140,67 @@ def weighted_rows(typing, rows, indices, weights, first, stop, sums):
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays = unpacked(context, builder, signature, arguments)
-        rows, indices, weights, first, stop, sums = arrays
+        rows, which, start, count, indptr, indices, weights, factors, sums, totals = arrays
         lanes = Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(rows.shape, 1)
 
-        def columns(start: Any, count: int) -> Any:
-            offsets = [INDEX(lane * lanes.count) for lane in range(count)]
+        def integer(array: Any, place: Any, kind: Any) -> Any:
+            value = builder.load(builder.gep(array.data, [place]))
+            return context.cast(builder, value, kind.dtype, types.int64)
 
-            def body(e: Any, totals: list[Any]) -> list[Any]:
-                index = builder.load(builder.gep(indices.data, [e]))
-                index = context.cast(builder, index, signature.args[1].dtype, types.int64)
-                row = builder.gep(rows.data, [builder.add(builder.mul(index, length), start)])
-                weight = lanes.load_spread(weights.data, e)
-                return [builder.fadd(totals[0], weight, flags=FAST)] + [
-                    lanes.add_product(total, weight, lanes.load(row, offset))
-                    for offset, total in zip(offsets, totals[1:], strict=True)
-                ]
+        def columns(offsets: list[Any]) -> None:
+            """These vectors of every sample, in one loop over its neighbours."""
 
-            nothing = [lanes.zero] * (count + 1)
-            _, weight, *totals = loop(builder, first, stop, 1, nothing, body)
-            target = builder.gep(sums.data, [start])
-            for offset, total in zip(offsets, totals, strict=True):
-                lanes.store(total, target, offset)
-            return weight
+            def sample(r: Any, _: list[Any]) -> list[Any]:
+                i = integer(which, builder.add(start, r), signature.args[1])
+                first = integer(indptr, i, signature.args[4])
+                stop = integer(indptr, builder.add(i, INDEX(1)), signature.args[4])
 
-        done: Any = INDEX(0)
-        weight: Any = lanes.zero
-        for count in (4, 2, 1):
-            size = count * lanes.count
-            last = builder.sub(length, INDEX(size - 1))
+                def body(e: Any, values: list[Any]) -> list[Any]:
+                    j = integer(indices, e, signature.args[5])
+                    row = builder.gep(rows.data, [builder.mul(j, length)])
+                    weight = lanes.load_spread(weights.data, e)
+                    return [builder.fadd(values[0], weight, flags=FAST)] + [
+                        lanes.add_product(value, weight, lanes.load(row, offset))
+                        for offset, value in zip(offsets, values[1:], strict=True)
+                    ]
 
-            def body(start: Any, _: list[Any], count: int = count) -> list[Any]:
-                return [columns(start, count)]
+                nothing = [lanes.zero] * (len(offsets) + 1)
+                _, total, *values = loop(builder, first, stop, 1, nothing, body)
+                factor = lanes.load_spread(factors.data, r)
+                total, *values = (builder.fmul(factor, v, flags=FAST) for v in (total, *values))
+                place = builder.gep(totals.data, [r])
+                builder.store(builder.extract_element(total, ir.IntType(32)(0)), place)
+                target = builder.gep(sums.data, [builder.mul(r, length)])
+                for offset, value in zip(offsets, values, strict=True):
+                    lanes.store(value, target, offset)
+                return []
 
-            done, weight = loop(builder, done, last, size, [weight], body)
-        with builder.if_then(builder.icmp_signed("<", done, length)):
-            columns(builder.sub(length, INDEX(lanes.count)), 1)
-        return builder.extract_element(weight, ir.IntType(32)(0))
+            loop(builder, INDEX(0), count, 1, [], sample)
 
-    return rows.dtype(rows, indices, weights, types.int64, types.int64, sums), generate
+        def offsets_from(begin: Any, number: int) -> list[Any]:
+            return [builder.add(begin, INDEX(lane * lanes.count)) for lane in range(number)]
+
+        def full(begin: Any, _: list[Any]) -> list[Any]:
+            columns(offsets_from(begin, _AT_ONCE))
+            return []
+
+        # Every number of vectors has its own loop: the end of one is a branch that no processor
+        # can foresee, so that there should be one for each sample.
+        size = _AT_ONCE * lanes.count
+        (done,) = loop(builder, INDEX(0), builder.sub(length, INDEX(size)), size, [], full)
+        rest = builder.sub(length, done)
+        for number in range(1, _AT_ONCE + 1):
+            enough = builder.icmp_signed("<=", rest, INDEX(number * lanes.count))
+            over = builder.icmp_signed(">", rest, INDEX((number - 1) * lanes.count))
+            with builder.if_then(builder.and_(enough, over)):
+                last = builder.sub(length, INDEX(lanes.count))
+                columns([*offsets_from(done, number - 1), last])
+        return context.get_dummy_value()
+
+    graph = indptr, indices, weights
+    arguments = rows, which, types.int64, types.int64, *graph, factors, sums, totals
+    return types.void(*arguments), generate
 
 
 @intrinsic
