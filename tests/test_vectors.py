@@ -17,8 +17,33 @@ LENGTHS = [8, 9, 13, 16, 20, 31, 33, 50]
 
 
 @njit
-def add_products(factors: Any, which: Any, first: int, stop: int, v: Any, totals: Any) -> None:
-    vectors.add_products(factors, which, first, stop, v, totals)
+def add_products(factors: Any, first: int, stop: int, v: Any, totals: Any) -> None:
+    vectors.add_products(factors, first, stop, v, totals)
+
+
+@njit
+def multiply_tile(
+    sizes: Any, which: Any, split: Any, f: Any, pull: Any, stiffness: Any, old: Any, root: bool,
+    smallest: Any, vanished: Any, new: Any,
+) -> None:  # fmt: skip
+    vectors.multiply_tile(
+        sizes, which, split, f, pull, stiffness, old, root, smallest, vanished, new
+    )
+
+
+@njit
+def invert_tile(omega: Any, stiffness: Any, inverse: Any) -> None:
+    vectors.invert_tile(omega, stiffness, inverse)
+
+
+@njit
+def descend_tile(omega: Any, target: Any, stiffness: Any, inverse: Any, v: Any) -> None:
+    vectors.descend_tile(omega, target, stiffness, inverse, v)
+
+
+@njit
+def fit_tile(omega: Any, f: Any, v: Any, totals: Any) -> None:
+    vectors.fit_tile(omega, f, v, totals)
 
 
 @njit
@@ -60,14 +85,76 @@ def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
+def tolerance(dtype: Any) -> float:
+    return 1e-4 if dtype == np.float32 else 1e-12
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("first", "stop"), [(0, 7), (2, 5), (3, 3)])
 def test_products_are_added_for_every_sample_of_a_tile(dtype: Any, first: int, stop: int) -> None:
-    factors, v, totals = (numbers(shape, dtype) for shape in ((7,), (9, TILE), (TILE,)))
-    which = np.array([8, 0, 3, 3, 1, 7, 2])
-    expected = totals + factors[first:stop] @ v[which[first:stop]]
-    add_products(factors, which, first, stop, v, totals)
-    np.testing.assert_allclose(totals, expected, rtol=1e-5 if dtype == np.float32 else 1e-13)
+    factors, v, totals = (numbers(shape, dtype) for shape in ((7,), (7, TILE), (TILE,)))
+    expected = totals + factors[first:stop] @ v[first:stop]
+    add_products(factors, first, stop, v, totals)
+    np.testing.assert_allclose(totals, expected, rtol=tolerance(dtype), atol=tolerance(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 2, 5, 10])
+@pytest.mark.parametrize("root", [True, False])
+def test_the_multiplicative_rule(dtype: Any, k: int, root: bool) -> None:
+    omega, f = numbers((k, k), dtype), numbers((k + 1, TILE), dtype, 1)
+    old, pull, stiffness = (
+        abs(numbers(shape, dtype, 2)) for shape in ((k, TILE), (k, TILE), (TILE,))
+    )
+    old[0, :3] = 0
+    slopes = f[:k].astype(float)
+    up = np.maximum(slopes, 0) + pull + np.maximum(-omega, 0) @ old
+    down = np.maximum(-slopes, 0) + stiffness * old + np.maximum(omega, 0) @ old
+    # Denominators that are too small, and codes that vanish; and some of neither.
+    smallest, vanished = dtype(np.quantile(down, 0.1)), dtype(np.quantile(old, 0.2))
+    ratio = np.divide(up, down, where=down > smallest, out=np.ones_like(down))
+    expected = old * (np.sqrt(ratio) if root else ratio)
+    expected[expected <= vanished] = 0
+    new = np.full((k, TILE), np.nan, dtype)
+    signs = kernels._by_sign(omega)
+    multiply_tile(*signs, f, pull, stiffness, old, root, smallest, vanished, new)
+    np.testing.assert_allclose(new, expected, rtol=tolerance(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 2, 5, 10])
+def test_a_sweep_of_coordinate_descent(dtype: Any, k: int) -> None:
+    omega, target = numbers((k, k), dtype), numbers((k + 1, TILE), dtype, 1)
+    v, stiffness = abs(numbers((k, TILE), dtype, 2)), abs(numbers((TILE,), dtype, 3))
+    inverse, expected = np.full((k, TILE), np.nan, dtype), v.astype(float)
+    # Curvatures of both signs, and none at all.
+    omega[0, 0] = -stiffness[5]
+    invert_tile(omega, stiffness, inverse)
+    for q in range(k):
+        curvature = (omega[q, q] + stiffness).astype(float)
+        steps = np.divide(1, curvature, where=curvature > 0, out=np.zeros(TILE))
+        np.testing.assert_allclose(inverse[q], steps, rtol=tolerance(dtype))
+        slope = omega[q] @ expected + stiffness * expected[q] - target[q]
+        expected[q] = np.maximum(0, expected[q] - slope * inverse[q])
+    descend_tile(omega, target, stiffness, inverse, v)
+    np.testing.assert_allclose(v, expected, rtol=tolerance(dtype), atol=tolerance(dtype))
+
+
+def test_what_is_not_a_number_remains_so_in_a_sweep() -> None:
+    target, ones = np.full((1, TILE), np.nan), np.ones((1, TILE))
+    v = ones.copy()
+    descend_tile(np.eye(1), target, ones[0], ones, v)
+    assert np.isnan(v).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 2, 5, 10])
+def test_the_fit_of_a_tile(dtype: Any, k: int) -> None:
+    half, f, v = (numbers(shape, dtype) for shape in ((k, k), (k + 1, TILE), (k, TILE)))
+    omega, totals = half + half.T, np.full(TILE, np.nan, dtype)
+    expected = np.einsum("pr,pq,qr->r", v, omega, v) - 2 * (v * f[:k]).sum(0)
+    fit_tile(omega, f, v, totals)
+    np.testing.assert_allclose(totals, expected, rtol=tolerance(dtype), atol=tolerance(dtype) * 20)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

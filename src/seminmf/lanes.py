@@ -24,7 +24,7 @@ class Lanes:
         self._alignment = context.get_abi_sizeof(number)
         self.count = WIDTH // self._alignment
         self._type = ir.VectorType(number, self.count)
-        self.zero = ir.Constant(self._type, [0.0] * self.count)
+        self.zero, self.one = self.constant(0.0), self.constant(1.0)
 
     def _pointer(self, data: Any, offset: Any) -> Any:
         element = self.builder.gep(data, [offset])
@@ -40,7 +40,27 @@ class Lanes:
 
     def load_spread(self, data: Any, offset: Any) -> Any:
         """One number, in every lane."""
-        return spread(self.builder, self.builder.load(self.builder.gep(data, [offset])), self.count)
+        return self.spread(self.builder.load(self.builder.gep(data, [offset])))
+
+    def constant(self, value: float) -> Any:
+        return ir.Constant(self._type, [value] * self.count)
+
+    def spread(self, value: Any) -> Any:
+        return spread(self.builder, value, self.count)
+
+    def positive(self, vector: Any) -> Any:
+        """max(0, vector), and what is not a number remains so."""
+        below = self.builder.fcmp_ordered("<", vector, self.zero)
+        return self.builder.select(below, self.zero, vector)
+
+    def negative(self, vector: Any) -> Any:
+        return self.builder.fsub(self.zero, vector, flags=FAST)
+
+    def root(self, vector: Any) -> Any:
+        kind = ir.FunctionType(self._type, [self._type])
+        name = f"llvm.sqrt.v{self.count}{self._type.element.intrinsic_name}"
+        function = self.builder.module.declare_intrinsic(name, (), kind)
+        return self.builder.call(function, [vector])
 
     def add_product(self, total: Any, left: Any, right: Any) -> Any:
         product = self.builder.fmul(left, right, flags=FAST)
@@ -48,7 +68,7 @@ class Lanes:
 
     def not_before(self, first: Any) -> Any:
         """The lanes from number ``first`` on."""
-        limit = spread(self.builder, first, self.count)
+        limit = self.spread(first)
         numbers = ir.Constant(limit.type, list(range(self.count)))
         return self.builder.icmp_signed(">=", numbers, limit)
 
