@@ -57,8 +57,8 @@ def weighted_rows(
 
 
 @njit
-def squared_distance(rows: Any, i: int, j: int) -> Any:
-    return vectors.squared_distance(rows, i, j)
+def squared_distances(rows: Any, pairs: Any, squares: Any) -> None:
+    vectors.squared_distances(rows, pairs, squares)
 
 
 @njit
@@ -181,12 +181,19 @@ def test_sums_over_neighbours(dtype: Any, index: Any, k: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("k", LENGTHS)
-def test_distances_count_every_component_once(dtype: Any, k: int) -> None:
-    rows = numbers((5, k), dtype)
-    expected = float(((rows[1] - rows[4]).astype(float) ** 2).sum())
-    assert squared_distance(rows, 1, 4) == pytest.approx(expected, rel=1e-5)
-    assert squared_distance(rows, 2, 2) == 0
+@pytest.mark.parametrize("count", [8, 11])
+def test_distances_count_every_component_once(dtype: Any, index: Any, k: int, count: int) -> None:
+    rows = numbers((9, k), dtype)
+    pairs = np.random.default_rng(1).integers(0, 9, (count, 4)).astype(index)
+    pairs[2, :2] = 5
+    squares = np.full(count + 1, np.nan, dtype)
+    squared_distances(rows, pairs, squares[:count])
+    differences = (rows[pairs[:, 0]] - rows[pairs[:, 1]]).astype(float)
+    np.testing.assert_allclose(squares[:count], (differences**2).sum(1), rtol=1e-5)
+    assert squares[2] == 0
+    assert np.isnan(squares[count])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -224,7 +231,7 @@ def test_products_with_a_narrow_basis(dtype: Any, vectors_of_columns: int, n: in
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("m", LENGTHS)
-@pytest.mark.parametrize("k", [1, 2, 3, 5, 11])
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 6, 11])
 def test_weighted_sums_of_rows(dtype: Any, m: int, k: int) -> None:
     X, weights = numbers((9, m), dtype), numbers((9, k), dtype, 1)
     totals = numbers((k + 1, m), dtype, 2)

@@ -72,14 +72,12 @@ class Lanes:
         numbers = ir.Constant(limit.type, list(range(self.count)))
         return self.builder.icmp_signed(">=", numbers, limit)
 
-    def sum(self, vector: Any) -> Any:
-        numbers = [
-            self.builder.extract_element(vector, ir.IntType(32)(lane)) for lane in range(self.count)
-        ]
-        while len(numbers) > 1:
-            pairs = zip(numbers[::2], numbers[1::2], strict=True)
-            numbers = [self.builder.fadd(a, b, flags=FAST) for a, b in pairs]
-        return numbers[0]
+    def total(self, vectors: list[Any]) -> Any:
+        """Their sum, in pairs; there are as many as lanes."""
+        while len(vectors) > 1:
+            pairs = zip(vectors[::2], vectors[1::2], strict=True)
+            vectors = [self.builder.fadd(a, b, flags=FAST) for a, b in pairs]
+        return vectors[0]
 
 
 def spread(builder: Any, value: Any, count: int) -> Any:
@@ -156,3 +154,31 @@ def blocks(builder: Any, length: Any, size: int, body: Callable[[Any], None]) ->
     (done,) = loop(builder, INDEX(0), builder.add(rest, INDEX(1)), size, [], step)
     with builder.if_then(builder.icmp_signed("<", done, length)):
         body(rest)
+
+
+def pieces(
+    builder: Any, start: Any, stop: Any, most: int, body: Callable[[Any, int], None]
+) -> None:
+    """``body(begin, size)`` for pieces of ``most``; the last ones are smaller but not much.
+
+    A last piece of one keeps nobody busy: four in pieces of three are two and two.
+    """
+    length = builder.sub(stop, start)
+    left = builder.srem(length, INDEX(most))
+    small = builder.and_(
+        builder.icmp_signed(">", length, INDEX(most)),
+        builder.and_(
+            builder.icmp_signed(">", left, INDEX(0)),
+            builder.icmp_signed("<", left, INDEX(most - 1)),
+        ),
+    )
+    left = builder.select(small, builder.add(left, INDEX(most)), left)
+    done, end = start, builder.sub(stop, left)
+    for size in range(most, 0, -1):
+
+        def step(begin: Any, _: list[Any], size: int = size) -> list[Any]:
+            body(begin, size)
+            return []
+
+        (done,) = loop(builder, done, builder.sub(end, INDEX(size - 1)), size, [], step)
+        end = stop

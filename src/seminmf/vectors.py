@@ -11,13 +11,14 @@ bytes, which LLVM maps to what the processor has.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .lanes import FAST, INDEX, WIDTH, Lanes, blocks, loop, transposed, unpacked
+from .lanes import FAST, INDEX, WIDTH, Lanes, blocks, loop, pieces, transposed, unpacked
 
 __all__ = [
     "TILE",
@@ -30,7 +31,7 @@ __all__ = [
     "load_tile",
     "multiply_tile",
     "rows_times",
-    "squared_distance",
+    "squared_distances",
     "store_tile",
     "weighted_rows",
 ]
@@ -43,6 +44,8 @@ TILE = 32
 _OF_TILE = 4
 # ... and of a row.
 _OF_ROW = 8
+# Rows of no more vectors are taken apart without a loop.
+_SHORT = 4
 
 
 def _tile_and_rows(context: Any, builder: Any, signature: Any, arguments: Any, store: bool) -> None:
@@ -409,31 +412,80 @@ def weighted_rows(
 
 
 @intrinsic
-def squared_distance(typing, rows, i, j):
-    """‖rows[i] − rows[j]‖². A row must fill at least one vector."""
+def squared_distances(typing, rows, pairs, squares):
+    """``squares[b]`` = ‖rows[i] − rows[j]‖² for the first two numbers i, j of each of the pairs.
+
+    A row must fill at least one vector, and so must the pairs. As many pairs as a vector has lanes
+    are handled together, because the sum over the lanes of one vector costs as much as that of all.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows, i, j = unpacked(context, builder, signature, arguments)
+        rows, pairs, squares = unpacked(context, builder, signature, arguments)
         lanes = Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(rows.shape, 1)
-        one, other = (builder.gep(rows.data, [builder.mul(row, length)]) for row in (i, j))
-
-        def difference(offset: Any) -> Any:
-            return builder.fsub(lanes.load(one, offset), lanes.load(other, offset), flags=FAST)
-
-        def body(start: Any, totals: list[Any]) -> list[Any]:
-            part = difference(start)
-            return [lanes.add_product(totals[0], part, part)]
-
+        count, width = (builder.extract_value(pairs.shape, axis) for axis in (0, 1))
+        # The last vector may overlap the one before it, without the lanes that have been counted.
+        earlier = builder.sdiv(builder.sub(length, INDEX(1)), INDEX(lanes.count))
+        counted = builder.mul(earlier, INDEX(lanes.count))
         rest = builder.sub(length, INDEX(lanes.count))
-        last = builder.add(rest, INDEX(1))
-        done, total = loop(builder, INDEX(0), last, lanes.count, [lanes.zero], body)
-        # The last vector again, without the lanes that have been counted.
-        uncounted = lanes.not_before(builder.sub(done, rest))
-        part = builder.select(uncounted, difference(rest), lanes.zero)
-        return lanes.sum(lanes.add_product(total, part, part))
+        uncounted = lanes.not_before(builder.sub(counted, rest))
 
-    return rows.dtype(rows, types.int64, types.int64), generate
+        def together(first: Any, known: int | None) -> None:
+            """A vector of pairs, with so many vectors of a row before the last."""
+            lines = []
+            for lane in range(lanes.count):
+                place = builder.mul(builder.add(first, INDEX(lane)), width)
+                for column in range(2):
+                    pointer = builder.gep(pairs.data, [builder.add(place, INDEX(column))])
+                    i = builder.load(pointer)
+                    i = context.cast(builder, i, signature.args[1].dtype, types.int64)
+                    lines.append(builder.gep(rows.data, [builder.mul(i, length)]))
+
+            def differences(offset: Any) -> list[Any]:
+                vectors = [lanes.load(line, offset) for line in lines]
+                return [
+                    builder.fsub(one, other, flags=FAST)
+                    for one, other in zip(vectors[::2], vectors[1::2], strict=True)
+                ]
+
+            def add_squares(totals: list[Any], parts: list[Any]) -> list[Any]:
+                return [
+                    lanes.add_product(total, part, part)
+                    for total, part in zip(totals, parts, strict=True)
+                ]
+
+            def inner(start: Any, totals: list[Any]) -> list[Any]:
+                return add_squares(totals, differences(start))
+
+            totals = [lanes.zero] * lanes.count
+            if known is None:
+                _, *totals = loop(builder, INDEX(0), counted, lanes.count, totals, inner)
+            else:
+                for vector in range(known):
+                    totals = inner(INDEX(vector * lanes.count), totals)
+            parts = [builder.select(uncounted, part, lanes.zero) for part in differences(rest)]
+            totals = add_squares(totals, parts)
+            numbers = lanes.total(transposed(builder, totals))
+            target = builder.gep(squares.data, [first])
+            lanes.store(numbers, target, INDEX(0))
+
+        def all_pairs(known: int | None) -> None:
+            blocks(builder, count, lanes.count, partial(together, known=known))
+
+        after = builder.append_basic_block("vectors.after")
+        switch = builder.switch(earlier, builder.append_basic_block("vectors.any"))
+        for known in (None, *range(_SHORT)):
+            if known is None:
+                builder.position_at_end(switch.default)
+            else:
+                builder.position_at_end(builder.append_basic_block(f"vectors.{known}"))
+                switch.add_case(INDEX(known), builder.block)
+            all_pairs(known)
+            builder.branch(after)
+        builder.position_at_end(after)
+        return context.get_dummy_value()
+
+    return types.void(rows, pairs, squares), generate
 
 
 @intrinsic
@@ -471,26 +523,13 @@ def rows_times(typing, X, start, stop, reach, basis, out):
                 for vector, offset in enumerate(offsets):
                     lanes.store(totals[row * vectors + vector], target, offset)
 
+        vectors = builder.sdiv(width, INDEX(lanes.count))
+
         def all_columns(first: Any, rows: int) -> None:
-            # Threes; but a last four are two and two, because a single one keeps nobody busy.
-            vectors = builder.sdiv(width, INDEX(lanes.count))
-            left = builder.srem(vectors, INDEX(3))
-            two_pairs = builder.and_(
-                builder.icmp_signed("==", left, INDEX(1)),
-                builder.icmp_signed(">", vectors, INDEX(1)),
-            )
-            left = builder.select(two_pairs, INDEX(4), left)
-            done: Any = INDEX(0)
-            ends = (builder.mul(builder.sub(vectors, left), INDEX(lanes.count)), width, width)
-            for count, end in zip((3, 2, 1), ends, strict=True):
-                size = count * lanes.count
+            def columns(vector: Any, count: int) -> None:
+                block(first, rows, builder.mul(vector, INDEX(lanes.count)), count)
 
-                def body(column: Any, _: list[Any], count: int = count) -> list[Any]:
-                    block(first, rows, column, count)
-                    return []
-
-                last = builder.sub(end, INDEX(size - 1))
-                (done,) = loop(builder, done, last, size, [], body)
+            pieces(builder, INDEX(0), vectors, 3, columns)
 
         done = start
         for rows in (4, 1):
@@ -509,7 +548,8 @@ def rows_times(typing, X, start, stop, reach, basis, out):
 def add_rows(typing, X, start, stop, reach, weights, totals):
     """``totals[q] += Σ_i weights[i, q] · X[i]`` over start ≤ i < stop, where X[i, reach:] is zero.
 
-    What is not must fill at least one vector.
+    What is not must fill at least one vector. The last vector may overlap the one before it, which
+    is in registers at the same time: what is calculated twice is written twice.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -517,20 +557,22 @@ def add_rows(typing, X, start, stop, reach, weights, totals):
         lanes = Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(X.shape, 1)
         components = builder.extract_value(weights.shape, 1)
+        rest = builder.sub(reach, INDEX(lanes.count))
 
-        def block(first: Any, rows: int, column: Any, vectors: int, mask: Any = None) -> None:
-            offsets = [INDEX(vector * lanes.count) for vector in range(vectors)]
+        def block(first: Any, rows: int, column: Any, vectors: int) -> None:
+            offsets = []
+            for vector in range(vectors):
+                offset = builder.add(column, INDEX(vector * lanes.count))
+                before = builder.icmp_signed("<", offset, rest)
+                offsets.append(builder.select(before, offset, rest))
             targets = []
             for row in range(rows):
                 q = builder.add(first, INDEX(row))
-                place = builder.add(builder.mul(q, length), column)
-                targets.append(builder.gep(totals.data, [place]))
+                targets.append(builder.gep(totals.data, [builder.mul(q, length)]))
 
             def body(i: Any, sums: list[Any]) -> list[Any]:
-                line = builder.gep(X.data, [builder.add(builder.mul(i, length), column)])
+                line = builder.gep(X.data, [builder.mul(i, length)])
                 entries = [lanes.load(line, offset) for offset in offsets]
-                if mask is not None:
-                    entries = [builder.select(mask, entry, lanes.zero) for entry in entries]
                 place = builder.gep(weights.data, [builder.add(builder.mul(i, components), first)])
                 factors = [lanes.load_spread(place, INDEX(row)) for row in range(rows)]
                 products = [(factor, entry) for factor in factors for entry in entries]
@@ -545,30 +587,15 @@ def add_rows(typing, X, start, stop, reach, weights, totals):
             for place, total in zip(places, sums, strict=True):
                 lanes.store(total, *place)
 
+        vectors = builder.sdiv(builder.add(reach, INDEX(lanes.count - 1)), INDEX(lanes.count))
+
         def all_columns(first: Any, rows: int) -> None:
-            done: Any = INDEX(0)
-            for count in (3, 2, 1):
-                size = count * lanes.count
+            def columns(vector: Any, count: int) -> None:
+                block(first, rows, builder.mul(vector, INDEX(lanes.count)), count)
 
-                def body(column: Any, _: list[Any], count: int = count) -> list[Any]:
-                    block(first, rows, column, count)
-                    return []
+            pieces(builder, INDEX(0), vectors, 3, columns)
 
-                last = builder.sub(reach, INDEX(size - 1))
-                (done,) = loop(builder, done, last, size, [], body)
-            rest = builder.sub(reach, INDEX(lanes.count))
-            with builder.if_then(builder.icmp_signed("<", done, reach)):
-                block(first, rows, rest, 1, lanes.not_before(builder.sub(done, rest)))
-
-        done: Any = INDEX(0)
-        for rows in (4, 2, 1):
-
-            def body(first: Any, _: list[Any], rows: int = rows) -> list[Any]:
-                all_columns(first, rows)
-                return []
-
-            last = builder.sub(components, INDEX(rows - 1))
-            (done,) = loop(builder, done, last, rows, [], body)
+        pieces(builder, INDEX(0), components, 4, all_columns)
         return context.get_dummy_value()
 
     return types.void(X, types.int64, types.int64, types.int64, weights, totals), generate
