@@ -242,6 +242,19 @@ def test_weighted_sums_of_rows(dtype: Any, m: int, k: int) -> None:
     np.testing.assert_allclose(totals, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 3, *LENGTHS])
+def test_extrapolated_codes_are_not_negative(dtype: Any, k: int) -> None:
+    codes, previous = (abs(numbers((7, k), dtype, seed)) for seed in (0, 1))
+    weights, eta = numbers((7,), dtype, 2), dtype(0.7)
+    point, weighted = np.full((2, 7, k), np.nan, dtype)
+    kernels.extrapolate(codes, previous, eta, weights, point, weighted)
+    expected = np.maximum(0, codes + eta * (codes - previous))
+    assert (expected == 0).any()
+    np.testing.assert_allclose(point, expected, rtol=tolerance(dtype), atol=tolerance(dtype))
+    np.testing.assert_allclose(weighted, weights[:, None] * point, rtol=tolerance(dtype))
+
+
 @pytest.mark.parametrize("start", [0, 70])
 def test_products_of_rows_below_the_diagonal(start: int) -> None:
     """What is right of the diagonal is not read, and everything else is."""

@@ -21,6 +21,7 @@ from .vectors import (
     add_products,
     add_rows,
     descend_tile,
+    extrapolate_rows,
     fit_tile,
     invert_tile,
     load_tile,
@@ -293,6 +294,9 @@ def solve_basis(moment, gram, ridge, basis, omega):
 def extrapolate(codes, previous, eta, weights, point, weighted):
     """``point`` = max(0, V + η(V − V_previous)) and ``weighted`` = d ∘ point."""
     n, k = codes.shape
+    if k * codes.itemsize >= WIDTH:
+        extrapolate_rows(codes, previous, eta, weights, point, weighted)
+        return
     for i in range(n):
         d = weights[i]
         for q in range(k):

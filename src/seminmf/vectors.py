@@ -26,6 +26,7 @@ __all__ = [
     "add_products",
     "add_rows",
     "descend_tile",
+    "extrapolate_rows",
     "fit_tile",
     "invert_tile",
     "load_tile",
@@ -486,6 +487,41 @@ def squared_distances(typing, rows, pairs, squares):
         return context.get_dummy_value()
 
     return types.void(rows, pairs, squares), generate
+
+
+@intrinsic
+def extrapolate_rows(typing, codes, previous, eta, weights, point, weighted):
+    """``point`` = max(0, V + η(V − V_previous)) and ``weighted`` = d ∘ point.
+
+    A row must fill at least one vector, and nothing may be written over what is read.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        arrays = unpacked(context, builder, signature, arguments)
+        codes, previous, eta, weights, point, weighted = arrays
+        lanes = Lanes(context, builder, signature.args[0].dtype)
+        count, length = (builder.extract_value(codes.shape, axis) for axis in (0, 1))
+        eta = lanes.spread(eta)
+
+        def row(i: Any, _: list[Any]) -> list[Any]:
+            factor = lanes.load_spread(weights.data, i)
+            place = builder.mul(i, length)
+
+            def components(column: Any) -> None:
+                offset = builder.add(place, column)
+                value = lanes.load(codes.data, offset)
+                step = builder.fsub(value, lanes.load(previous.data, offset), flags=FAST)
+                value = lanes.positive(lanes.add_product(value, eta, step))
+                lanes.store(value, point.data, offset)
+                lanes.store(builder.fmul(factor, value, flags=FAST), weighted.data, offset)
+
+            blocks(builder, length, lanes.count, components)
+            return []
+
+        loop(builder, INDEX(0), count, 1, [], row)
+        return context.get_dummy_value()
+
+    return types.void(codes, previous, codes.dtype, weights, point, weighted), generate
 
 
 @intrinsic
