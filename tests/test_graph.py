@@ -339,12 +339,15 @@ def test_colours_do_not_depend_on_the_order_of_samples() -> None:
 
 @pytest.mark.parametrize("k", [3, 4, 11])
 @pytest.mark.parametrize("squared", [False, True])
-def test_penalty_and_edge_weights(squared: bool, k: int) -> None:
+@pytest.mark.parametrize("density", [0.3, 0.0])
+def test_penalty_and_edge_weights(squared: bool, k: int, density: float) -> None:
+    """Many edges, and two, which are fewer than a vector has lanes."""
     n = 30
-    W = random_graph(n, 0.3, 2)
+    W = random_graph(n, density, 2)
     codes = np.random.default_rng(0).random((n, k))
     codes[4] = codes[5]
     W[4, 5] = W[5, 4] = 1.5
+    W[6, 7] = W[7, 6] = 0.5
     graph = prepared(W)
     edges = graph.base.copy()
     with Engine(codes, k) as engine:

@@ -17,18 +17,48 @@ LENGTHS = [8, 9, 13, 16, 20, 31, 33, 50]
 
 
 @njit
-def add_products(factors: Any, which: Any, first: int, stop: int, v: Any, totals: Any) -> None:
-    vectors.add_products(factors, which, first, stop, v, totals)
+def add_products(factors: Any, first: int, stop: int, v: Any, totals: Any) -> None:
+    vectors.add_products(factors, first, stop, v, totals)
 
 
 @njit
-def weighted_rows(rows: Any, indices: Any, weights: Any, first: int, stop: int, sums: Any) -> Any:
-    return vectors.weighted_rows(rows, indices, weights, first, stop, sums)
+def multiply_tile(
+    sizes: Any, which: Any, split: Any, f: Any, pull: Any, stiffness: Any, old: Any, root: bool,
+    smallest: Any, vanished: Any, new: Any,
+) -> None:  # fmt: skip
+    vectors.multiply_tile(
+        sizes, which, split, f, pull, stiffness, old, root, smallest, vanished, new
+    )
 
 
 @njit
-def squared_distance(rows: Any, i: int, j: int) -> Any:
-    return vectors.squared_distance(rows, i, j)
+def invert_tile(omega: Any, stiffness: Any, inverse: Any) -> None:
+    vectors.invert_tile(omega, stiffness, inverse)
+
+
+@njit
+def descend_tile(omega: Any, target: Any, stiffness: Any, inverse: Any, v: Any) -> None:
+    vectors.descend_tile(omega, target, stiffness, inverse, v)
+
+
+@njit
+def fit_tile(omega: Any, f: Any, v: Any, totals: Any) -> None:
+    vectors.fit_tile(omega, f, v, totals)
+
+
+@njit
+def weighted_rows(
+    rows: Any, which: Any, start: int, count: int, indptr: Any, indices: Any, weights: Any,
+    factors: Any, sums: Any, totals: Any,
+) -> None:  # fmt: skip
+    vectors.weighted_rows(
+        rows, which, start, count, indptr, indices, weights, factors, sums, totals
+    )
+
+
+@njit
+def squared_distances(rows: Any, pairs: Any, squares: Any) -> None:
+    vectors.squared_distances(rows, pairs, squares)
 
 
 @njit
@@ -55,40 +85,115 @@ def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
+def tolerance(dtype: Any) -> float:
+    return 1e-4 if dtype == np.float32 else 1e-12
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("first", "stop"), [(0, 7), (2, 5), (3, 3)])
 def test_products_are_added_for_every_sample_of_a_tile(dtype: Any, first: int, stop: int) -> None:
-    factors, v, totals = (numbers(shape, dtype) for shape in ((7,), (9, TILE), (TILE,)))
-    which = np.array([8, 0, 3, 3, 1, 7, 2])
-    expected = totals + factors[first:stop] @ v[which[first:stop]]
-    add_products(factors, which, first, stop, v, totals)
-    np.testing.assert_allclose(totals, expected, rtol=1e-5 if dtype == np.float32 else 1e-13)
+    factors, v, totals = (numbers(shape, dtype) for shape in ((7,), (7, TILE), (TILE,)))
+    expected = totals + factors[first:stop] @ v[first:stop]
+    add_products(factors, first, stop, v, totals)
+    np.testing.assert_allclose(totals, expected, rtol=tolerance(dtype), atol=tolerance(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 2, 5, 10])
+@pytest.mark.parametrize("root", [True, False])
+def test_the_multiplicative_rule(dtype: Any, k: int, root: bool) -> None:
+    omega, f = numbers((k, k), dtype), numbers((k + 1, TILE), dtype, 1)
+    old, pull, stiffness = (
+        abs(numbers(shape, dtype, 2)) for shape in ((k, TILE), (k, TILE), (TILE,))
+    )
+    old[0, :3] = 0
+    slopes = f[:k].astype(float)
+    up = np.maximum(slopes, 0) + pull + np.maximum(-omega, 0) @ old
+    down = np.maximum(-slopes, 0) + stiffness * old + np.maximum(omega, 0) @ old
+    # Denominators that are too small, and codes that vanish; and some of neither.
+    smallest, vanished = dtype(np.quantile(down, 0.1)), dtype(np.quantile(old, 0.2))
+    ratio = np.divide(up, down, where=down > smallest, out=np.ones_like(down))
+    expected = old * (np.sqrt(ratio) if root else ratio)
+    expected[expected <= vanished] = 0
+    new = np.full((k, TILE), np.nan, dtype)
+    signs = kernels._by_sign(omega)
+    multiply_tile(*signs, f, pull, stiffness, old, root, smallest, vanished, new)
+    np.testing.assert_allclose(new, expected, rtol=tolerance(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 2, 5, 10])
+def test_a_sweep_of_coordinate_descent(dtype: Any, k: int) -> None:
+    omega, target = numbers((k, k), dtype), numbers((k + 1, TILE), dtype, 1)
+    v, stiffness = abs(numbers((k, TILE), dtype, 2)), abs(numbers((TILE,), dtype, 3))
+    inverse, expected = np.full((k, TILE), np.nan, dtype), v.astype(float)
+    # Curvatures of both signs, and none at all.
+    omega[0, 0] = -stiffness[5]
+    invert_tile(omega, stiffness, inverse)
+    for q in range(k):
+        curvature = (omega[q, q] + stiffness).astype(float)
+        steps = np.divide(1, curvature, where=curvature > 0, out=np.zeros(TILE))
+        np.testing.assert_allclose(inverse[q], steps, rtol=tolerance(dtype))
+        slope = omega[q] @ expected + stiffness * expected[q] - target[q]
+        expected[q] = np.maximum(0, expected[q] - slope * inverse[q])
+    descend_tile(omega, target, stiffness, inverse, v)
+    np.testing.assert_allclose(v, expected, rtol=tolerance(dtype), atol=tolerance(dtype))
+
+
+def test_what_is_not_a_number_remains_so_in_a_sweep() -> None:
+    target, ones = np.full((1, TILE), np.nan), np.ones((1, TILE))
+    v = ones.copy()
+    descend_tile(np.eye(1), target, ones[0], ones, v)
+    assert np.isnan(v).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 2, 5, 10])
+def test_the_fit_of_a_tile(dtype: Any, k: int) -> None:
+    half, f, v = (numbers(shape, dtype) for shape in ((k, k), (k + 1, TILE), (k, TILE)))
+    omega, totals = half + half.T, np.full(TILE, np.nan, dtype)
+    expected = np.einsum("pr,pq,qr->r", v, omega, v) - 2 * (v * f[:k]).sum(0)
+    fit_tile(omega, f, v, totals)
+    np.testing.assert_allclose(totals, expected, rtol=tolerance(dtype), atol=tolerance(dtype) * 20)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("k", [*LENGTHS, 64, 72, 73, 140])
+def test_sums_over_neighbours(dtype: Any, index: Any, k: int) -> None:
+    rows, weights = numbers((12, k), dtype), numbers((9,), dtype, 1)
+    indptr, indices = (
+        np.array([0, 2, 8, 8, 9], index),
+        np.array([3, 11, 0, 5, 5, 7, 1, 2, 4], index),
+    )
+    which, start, factors = np.array([3, 1, 2, 3, 0]), 1, numbers((3,), dtype, 2)
+    sums, totals = np.full((5, k), np.nan, dtype), np.full(4, np.nan, dtype)
+    weighted_rows(rows, which, start, 3, indptr, indices, weights, factors, sums[1:4], totals[:3])
+    for r, i in enumerate(which[start : start + 3]):
+        entries = slice(indptr[i], indptr[i + 1])
+        expected = factors[r] * (weights[entries] @ rows[indices[entries]])
+        np.testing.assert_allclose(sums[1 + r], expected, rtol=1e-4, atol=1e-5)
+        expected = factors[r] * weights[entries].sum()
+        np.testing.assert_allclose(totals[r], expected, rtol=1e-4, atol=1e-5)
+    # Nothing is written beside the sums.
+    assert np.isnan(sums[[0, 4]]).all()
+    assert np.isnan(totals[3])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("k", LENGTHS)
-def test_sums_over_neighbours(dtype: Any, index: Any, k: int) -> None:
-    rows, weights = numbers((12, k), dtype), numbers((9,), dtype, 1)
-    indices = np.array([3, 11, 0, 5, 5, 7, 1, 2, 4], index)
-    guarded = np.full(k + 16, np.nan, dtype)
-    for first, stop in ((2, 8), (4, 5), (3, 3)):
-        total = weighted_rows(rows, indices, weights, first, stop, guarded[8 : 8 + k])
-        expected = weights[first:stop] @ rows[indices[first:stop]]
-        np.testing.assert_allclose(guarded[8 : 8 + k], expected, rtol=1e-4, atol=1e-5)
-        assert total == pytest.approx(weights[first:stop].sum(), rel=1e-4, abs=1e-5)
-    # Nothing is written beside the sums.
-    assert np.isnan(guarded[:8]).all()
-    assert np.isnan(guarded[8 + k :]).all()
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("k", LENGTHS)
-def test_distances_count_every_component_once(dtype: Any, k: int) -> None:
-    rows = numbers((5, k), dtype)
-    expected = float(((rows[1] - rows[4]).astype(float) ** 2).sum())
-    assert squared_distance(rows, 1, 4) == pytest.approx(expected, rel=1e-5)
-    assert squared_distance(rows, 2, 2) == 0
+@pytest.mark.parametrize("count", [8, 11])
+def test_distances_count_every_component_once(dtype: Any, index: Any, k: int, count: int) -> None:
+    rows = numbers((9, k), dtype)
+    pairs = np.random.default_rng(1).integers(0, 9, (count, 4)).astype(index)
+    pairs[2, :2] = 5
+    squares = np.full(count + 1, np.nan, dtype)
+    squared_distances(rows, pairs, squares[:count])
+    differences = (rows[pairs[:, 0]] - rows[pairs[:, 1]]).astype(float)
+    np.testing.assert_allclose(squares[:count], (differences**2).sum(1), rtol=1e-5)
+    assert squares[2] == 0
+    assert np.isnan(squares[count])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -126,7 +231,7 @@ def test_products_with_a_narrow_basis(dtype: Any, vectors_of_columns: int, n: in
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("m", LENGTHS)
-@pytest.mark.parametrize("k", [1, 2, 3, 5, 11])
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 6, 11])
 def test_weighted_sums_of_rows(dtype: Any, m: int, k: int) -> None:
     X, weights = numbers((9, m), dtype), numbers((9, k), dtype, 1)
     totals = numbers((k + 1, m), dtype, 2)
@@ -135,6 +240,19 @@ def test_weighted_sums_of_rows(dtype: Any, m: int, k: int) -> None:
         expected[:k, :reach] += weights[2:8].T @ X[2:8, :reach]
         add_rows(X, 2, 8, reach, weights, totals[:k])
     np.testing.assert_allclose(totals, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 3, *LENGTHS])
+def test_extrapolated_codes_are_not_negative(dtype: Any, k: int) -> None:
+    codes, previous = (abs(numbers((7, k), dtype, seed)) for seed in (0, 1))
+    weights, eta = numbers((7,), dtype, 2), dtype(0.7)
+    point, weighted = np.full((2, 7, k), np.nan, dtype)
+    kernels.extrapolate(codes, previous, eta, weights, point, weighted)
+    expected = np.maximum(0, codes + eta * (codes - previous))
+    assert (expected == 0).any()
+    np.testing.assert_allclose(point, expected, rtol=tolerance(dtype), atol=tolerance(dtype))
+    np.testing.assert_allclose(weighted, weights[:, None] * point, rtol=tolerance(dtype))
 
 
 @pytest.mark.parametrize("start", [0, 70])

@@ -3,17 +3,15 @@
 import numpy as np
 
 from ._compile import compiled
-from .vectors import TILE, WIDTH, squared_distance
+from .vectors import TILE, WIDTH, squared_distances
 
 
 @compiled
 def _squared_distances(codes, pairs, squares):
     """‖v_i − v_j‖² for each of the ``pairs``."""
     k = codes.shape[1]
-    if k * codes.itemsize >= WIDTH:
-        for b in range(pairs.shape[0]):
-            i, j = np.int64(pairs[b, 0]), np.int64(pairs[b, 1])
-            squares[b] = squared_distance(codes, i, j)
+    if min(k, pairs.shape[0]) * codes.itemsize >= WIDTH:
+        squared_distances(codes, pairs, squares)
     else:
         for b in range(pairs.shape[0]):
             total = 0.0
@@ -31,7 +29,7 @@ def edge_weights(first, stop, codes, pairs, base, squared, floor, edges):
     it is Σ w ‖v_i − v_j‖ and both entries of the edge receive w / (2 max(‖v_i − v_j‖, floor)).
     """
     penalty = 0.0
-    squares, halves = np.zeros(TILE), np.zeros(TILE)
+    squares, halves = np.zeros(TILE, codes.dtype), np.zeros(TILE)
     for start in range(first, stop, TILE):
         count = min(TILE, stop - start)
         tile = pairs[start : start + count]

@@ -20,7 +20,12 @@ from .vectors import (
     WIDTH,
     add_products,
     add_rows,
+    descend_tile,
+    extrapolate_rows,
+    fit_tile,
+    invert_tile,
     load_tile,
+    multiply_tile,
     rows_times,
     store_tile,
     weighted_rows,
@@ -39,6 +44,9 @@ SMALLEST, SMALLEST_SINGLE = 1e-290, 1e-30
 # ... and codes below these are zero. They only shrink, and products of them would be subnormal
 # numbers, with which processors calculate a hundred times slower.
 VANISHED, VANISHED_SINGLE = 1e-150, 1e-18
+
+# The samples of a tile, as they come.
+_EVERY = np.arange(TILE)
 
 
 @compiled
@@ -65,46 +73,33 @@ def _save(matrix, rows, start, count, tile):
 
 @compiled
 def _pulls(
-    rows, start, count, codes, weights, indptr, indices, edges, alpha, sums, pull, stiffness
+    rows, start, count, codes, weights, indptr, indices, edges, alpha, scale, sums, pull, stiffness
 ):  # fmt: skip
     """What the neighbours do to a tile of samples: α Σ_j W_ij v_j / d_i and α Σ_j W_ij / d_i."""
     k = codes.shape[1]
-    wide = k * codes.itemsize >= WIDTH
     for r in range(count):
-        i = rows[start + r]
-        first, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
-        if wide:
-            stiffness[r] = weighted_rows(codes, indices, edges, first, stop, sums[r])
-        else:
+        scale[r] = weights[rows[start + r]]
+    for r in range(TILE):
+        scale[r] = alpha / scale[r]
+    if k * codes.itemsize >= WIDTH:
+        weighted_rows(codes, rows, start, count, indptr, indices, edges, scale, sums, stiffness)
+    else:
+        for r in range(count):
+            i = rows[start + r]
             stiffness[r] = 0
             sums[r] = 0
-            for e in range(first, stop):
-                stiffness[r] += edges[e]
+            for e in range(indptr[i], indptr[i + 1]):
+                weight = scale[r] * edges[e]
+                stiffness[r] += weight
                 for q in range(k):
-                    sums[r, q] += edges[e] * codes[indices[e], q]
-    _load(sums, np.arange(TILE), 0, count, pull)
-    scale = np.zeros(TILE, codes.dtype)
-    for r in range(count):
-        scale[r] = alpha / weights[rows[start + r]]
-    for r in range(TILE):
-        stiffness[r] *= scale[r]
-    for q in range(k):
-        for r in range(TILE):
-            pull[q, r] *= scale[r]
+                    sums[r, q] += weight * codes[indices[e], q]
+    _load(sums, _EVERY, 0, count, pull)
 
 
 @compiled
-def _store(rows, start, count, v, f, omega, every, codes, fit, totals, products):
+def _store(rows, start, count, v, f, omega, codes, fit, totals):
     """Write a tile of codes back, and ``fit`` = v Ω vᵀ − 2 v·φ for each of its samples."""
-    k = v.shape[0]
-    totals[:] = 0
-    for q in range(k):
-        half = omega[q, q] / 2
-        for r in range(TILE):
-            products[r] = half * v[q, r] - f[q, r]
-        add_products(omega[q], every, q + 1, k, v, products)
-        for r in range(TILE):
-            totals[r] += 2 * v[q, r] * products[r]
+    fit_tile(omega, f, v, totals)
     for r in range(count):
         fit[rows[start + r]] = totals[r]
     _save(codes, rows, start, count, v)
@@ -128,10 +123,11 @@ def cd_codes(
     f = np.zeros((phi.shape[1], TILE), dtype)
     pull = np.zeros((k, TILE), dtype)
     stiffness = np.zeros(TILE, dtype)
-    gradient = np.zeros(TILE, dtype)
+    scale = np.ones(TILE, dtype)
+    inverse = np.zeros((k, TILE), dtype)
     totals = np.zeros(TILE, dtype)
     sums = np.zeros((TILE, k), dtype)
-    every = np.arange(k)
+    invert_tile(omega, stiffness, inverse)
     start, group = bounds[0], 0
     while start < bounds[-1]:
         while start >= bounds[group + 1]:
@@ -141,26 +137,17 @@ def cd_codes(
         _load(phi, rows, start, count, f)
         if alpha > 0:
             _pulls(
-                rows, start, count, codes, weights, indptr, indices, edges, alpha, sums, pull,
-                stiffness,
+                rows, start, count, codes, weights, indptr, indices, edges, alpha, scale, sums,
+                pull, stiffness,
             )  # fmt: skip
-        for _ in range(sweeps):
             for q in range(k):
                 for r in range(TILE):
-                    gradient[r] = -f[q, r]
-                add_products(omega[q], every, 0, k, v, gradient)
-                curvature = omega[q, q]
-                if alpha > 0:
-                    for r in range(TILE):
-                        h = curvature + stiffness[r]
-                        slope = gradient[r] + stiffness[r] * v[q, r] - pull[q, r]
-                        if h > 0:
-                            v[q, r] = max(dtype.type(0), v[q, r] - slope / h)
-                elif curvature > 0:
-                    inverse = 1 / curvature
-                    for r in range(TILE):
-                        v[q, r] = max(dtype.type(0), v[q, r] - gradient[r] * inverse)
-        _store(rows, start, count, v, f, omega, every, codes, fit, totals, gradient)
+                    pull[q, r] += f[q, r]
+            invert_tile(omega, stiffness, inverse)
+        target = pull if alpha > 0 else f
+        for _ in range(sweeps):
+            descend_tile(omega, target, stiffness, inverse, v)
+        _store(rows, start, count, v, f, omega, codes, fit, totals)
         start += count
 
 
@@ -204,10 +191,9 @@ def mu_codes(
     f = np.zeros((phi.shape[1], TILE), dtype)
     pull = np.zeros((k, TILE), dtype)
     stiffness = np.zeros(TILE, dtype)
-    up = np.zeros(TILE, dtype)
-    down = np.zeros(TILE, dtype)
+    scale = np.ones(TILE, dtype)
+    totals = np.zeros(TILE, dtype)
     sums = np.zeros((TILE, k), dtype)
-    every = np.arange(k)
     sizes, partners, split = _by_sign(omega)
     double = dtype.type(SMALLEST) > 0
     smallest = dtype.type(SMALLEST if double else SMALLEST_SINGLE)
@@ -218,20 +204,11 @@ def mu_codes(
         _load(phi, rows, start, count, f)
         if alpha > 0:
             _pulls(
-                rows, start, count, source, weights, indptr, indices, edges, alpha, sums, pull,
-                stiffness,
+                rows, start, count, source, weights, indptr, indices, edges, alpha, scale, sums,
+                pull, stiffness,
             )  # fmt: skip
-        for q in range(k):
-            for r in range(TILE):
-                up[r] = max(f[q, r], dtype.type(0)) + pull[q, r]
-                down[r] = max(-f[q, r], dtype.type(0)) + stiffness[r] * old[q, r]
-            add_products(sizes[q], partners[q], 0, split[q], old, down)
-            add_products(sizes[q], partners[q], split[q], k, old, up)
-            for r in range(TILE):
-                ratio = up[r] / down[r] if down[r] > smallest else dtype.type(1)
-                new = old[q, r] * (np.sqrt(ratio) if root else ratio)
-                v[q, r] = new if new > vanished else dtype.type(0)
-        _store(rows, start, count, v, f, omega, every, codes, fit, up, down)
+        multiply_tile(sizes, partners, split, f, pull, stiffness, old, root, smallest, vanished, v)
+        _store(rows, start, count, v, f, omega, codes, fit, totals)
 
 
 @compiled
@@ -292,7 +269,7 @@ def solve_basis(moment, gram, ridge, basis, omega):
     for q in range(k):
         for p in range(k):
             negative[q, p] = -factor[max(q, p), min(q, p)]
-    every, features = np.arange(k), np.arange(m)
+    features = np.arange(m)
     solution, u = np.empty((m, k)), np.zeros((k, TILE))
     for start in range(0, m, TILE):
         count = min(TILE, m - start)
@@ -300,10 +277,10 @@ def solve_basis(moment, gram, ridge, basis, omega):
             for q in range(k):
                 u[q, r] = moment[start + r, q]
         for q in range(k):
-            add_products(negative[q], every, 0, q, u, u[q])
+            add_products(negative[q], 0, q, u, u[q])
             u[q] /= factor[q, q]
         for q in range(k - 1, -1, -1):
-            add_products(negative[q], every, q + 1, k, u, u[q])
+            add_products(negative[q], q + 1, k, u, u[q])
             u[q] /= factor[q, q]
         _save(solution, features, start, count, u)
     basis[:] = solution
@@ -317,6 +294,9 @@ def solve_basis(moment, gram, ridge, basis, omega):
 def extrapolate(codes, previous, eta, point):
     """``point`` = max(0, V + η(V − V_previous)); it may be where ``previous`` is."""
     n, k = codes.shape
+    if k * codes.itemsize >= WIDTH:
+        extrapolate_rows(codes, previous, eta, weights, point, weighted)
+        return
     for i in range(n):
         for q in range(k):
             y = codes[i, q] + eta * (codes[i, q] - previous[i, q])

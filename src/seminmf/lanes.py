@@ -24,7 +24,7 @@ class Lanes:
         self._alignment = context.get_abi_sizeof(number)
         self.count = WIDTH // self._alignment
         self._type = ir.VectorType(number, self.count)
-        self.zero = ir.Constant(self._type, [0.0] * self.count)
+        self.zero, self.one = self.constant(0.0), self.constant(1.0)
 
     def _pointer(self, data: Any, offset: Any) -> Any:
         element = self.builder.gep(data, [offset])
@@ -40,7 +40,27 @@ class Lanes:
 
     def load_spread(self, data: Any, offset: Any) -> Any:
         """One number, in every lane."""
-        return spread(self.builder, self.builder.load(self.builder.gep(data, [offset])), self.count)
+        return self.spread(self.builder.load(self.builder.gep(data, [offset])))
+
+    def constant(self, value: float) -> Any:
+        return ir.Constant(self._type, [value] * self.count)
+
+    def spread(self, value: Any) -> Any:
+        return spread(self.builder, value, self.count)
+
+    def positive(self, vector: Any) -> Any:
+        """max(0, vector), and what is not a number remains so."""
+        below = self.builder.fcmp_ordered("<", vector, self.zero)
+        return self.builder.select(below, self.zero, vector)
+
+    def negative(self, vector: Any) -> Any:
+        return self.builder.fsub(self.zero, vector, flags=FAST)
+
+    def root(self, vector: Any) -> Any:
+        kind = ir.FunctionType(self._type, [self._type])
+        name = f"llvm.sqrt.v{self.count}{self._type.element.intrinsic_name}"
+        function = self.builder.module.declare_intrinsic(name, (), kind)
+        return self.builder.call(function, [vector])
 
     def add_product(self, total: Any, left: Any, right: Any) -> Any:
         product = self.builder.fmul(left, right, flags=FAST)
@@ -48,18 +68,16 @@ class Lanes:
 
     def not_before(self, first: Any) -> Any:
         """The lanes from number ``first`` on."""
-        limit = spread(self.builder, first, self.count)
+        limit = self.spread(first)
         numbers = ir.Constant(limit.type, list(range(self.count)))
         return self.builder.icmp_signed(">=", numbers, limit)
 
-    def sum(self, vector: Any) -> Any:
-        numbers = [
-            self.builder.extract_element(vector, ir.IntType(32)(lane)) for lane in range(self.count)
-        ]
-        while len(numbers) > 1:
-            pairs = zip(numbers[::2], numbers[1::2], strict=True)
-            numbers = [self.builder.fadd(a, b, flags=FAST) for a, b in pairs]
-        return numbers[0]
+    def total(self, vectors: list[Any]) -> Any:
+        """Their sum, in pairs; there are as many as lanes."""
+        while len(vectors) > 1:
+            pairs = zip(vectors[::2], vectors[1::2], strict=True)
+            vectors = [self.builder.fadd(a, b, flags=FAST) for a, b in pairs]
+        return vectors[0]
 
 
 def spread(builder: Any, value: Any, count: int) -> Any:
@@ -136,3 +154,31 @@ def blocks(builder: Any, length: Any, size: int, body: Callable[[Any], None]) ->
     (done,) = loop(builder, INDEX(0), builder.add(rest, INDEX(1)), size, [], step)
     with builder.if_then(builder.icmp_signed("<", done, length)):
         body(rest)
+
+
+def pieces(
+    builder: Any, start: Any, stop: Any, most: int, body: Callable[[Any, int], None]
+) -> None:
+    """``body(begin, size)`` for pieces of ``most``; the last ones are smaller but not much.
+
+    A last piece of one keeps nobody busy: four in pieces of three are two and two.
+    """
+    length = builder.sub(stop, start)
+    left = builder.srem(length, INDEX(most))
+    small = builder.and_(
+        builder.icmp_signed(">", length, INDEX(most)),
+        builder.and_(
+            builder.icmp_signed(">", left, INDEX(0)),
+            builder.icmp_signed("<", left, INDEX(most - 1)),
+        ),
+    )
+    left = builder.select(small, builder.add(left, INDEX(most)), left)
+    done, end = start, builder.sub(stop, left)
+    for size in range(most, 0, -1):
+
+        def step(begin: Any, _: list[Any], size: int = size) -> list[Any]:
+            body(begin, size)
+            return []
+
+        (done,) = loop(builder, done, builder.sub(end, INDEX(size - 1)), size, [], step)
+        end = stop

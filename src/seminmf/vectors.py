@@ -10,22 +10,29 @@ bytes, which LLVM maps to what the processor has.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .lanes import FAST, INDEX, WIDTH, Lanes, blocks, loop, transposed, unpacked
+from .lanes import FAST, INDEX, WIDTH, Lanes, blocks, loop, pieces, transposed, unpacked
 
 __all__ = [
     "TILE",
     "WIDTH",
     "add_products",
     "add_rows",
+    "descend_tile",
+    "extrapolate_rows",
+    "fit_tile",
+    "invert_tile",
     "load_tile",
+    "multiply_tile",
     "rows_times",
-    "squared_distance",
+    "squared_distances",
     "store_tile",
     "weighted_rows",
 ]
@@ -33,7 +40,13 @@ __all__ = [
 # Samples of a tile.
 TILE = 32
 
-_AT_ONCE = 8  # vectors of sums in registers, so that additions need not wait for each other
+# Vectors of sums in registers: so many of a tile, where the additions of one group fill the time
+# in which another divides, ...
+_OF_TILE = 4
+# ... and of a row.
+_OF_ROW = 8
+# Rows of no more vectors are taken apart without a loop.
+_SHORT = 4
 
 
 def _tile_and_rows(context: Any, builder: Any, signature: Any, arguments: Any, store: bool) -> None:
@@ -91,42 +104,244 @@ def store_tile(typing, matrix, rows, start, count, tile):
     return types.void(matrix, rows, types.int64, types.int64, tile), generate
 
 
+class _Tile:
+    """Linear combinations of the components of a tile, which has a row of samples for each."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self._lanes, self._builder = lanes, lanes.builder
+
+    def groups(self) -> Iterator[list[Any]]:
+        """Where the vectors begin that are in registers together."""
+        count = self._lanes.count
+        size = min(_OF_TILE * count, TILE)
+        for start in range(0, TILE, size):
+            yield [INDEX(offset) for offset in range(start, start + size, count)]
+
+    def row(self, tile: Any, component: Any) -> Any:
+        return self._builder.gep(tile.data, [self._builder.mul(component, INDEX(TILE))])
+
+    def load(self, row: Any, offsets: list[Any]) -> list[Any]:
+        return [self._lanes.load(row, offset) for offset in offsets]
+
+    def store(self, vectors: list[Any], row: Any, offsets: list[Any]) -> None:
+        for vector, offset in zip(vectors, offsets, strict=True):
+            self._lanes.store(vector, row, offset)
+
+    def add_products(
+        self, sums: list[Any], factors: Any, first: Any, stop: Any, v: Any, offsets: list[Any],
+        which: Any = None,
+    ) -> list[Any]:  # fmt: skip
+        """``sums`` + Σ_p factors[p] · v[p] over first ≤ p < stop, or v[which[p]]."""
+
+        def body(p: Any, sums: list[Any]) -> list[Any]:
+            factor = self._lanes.load_spread(factors, p)
+            component = p if which is None else self._builder.load(self._builder.gep(which, [p]))
+            vectors = self.load(self.row(v, component), offsets)
+            return [
+                self._lanes.add_product(total, factor, vector)
+                for total, vector in zip(sums, vectors, strict=True)
+            ]
+
+        return loop(self._builder, first, stop, 1, sums, body)[1:]
+
+
 @intrinsic
-def add_products(typing, factors, which, first, stop, v, totals):
-    """``totals`` += Σ_p factors[p] · v[which[p]] over first ≤ p < stop, for a tile of samples.
+def add_products(typing, factors, first, stop, v, totals):
+    """``totals`` += Σ_p factors[p] · v[p] over first ≤ p < stop, for a tile of samples.
 
     ``v`` has a row of ``TILE`` samples for each component.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        arrays = unpacked(context, builder, signature, arguments)
-        factors, which, first, stop, v, totals = arrays
-        lanes = Lanes(context, builder, signature.args[4].dtype)
-        at_once = min(_AT_ONCE, TILE // lanes.count)
-        for start in range(0, TILE, at_once * lanes.count):
-            offsets = [INDEX(start + lane * lanes.count) for lane in range(at_once)]
-
-            def body(p: Any, sums: list[Any], offsets: list[Any] = offsets) -> list[Any]:
-                factor = lanes.load_spread(factors.data, p)
-                component = builder.load(builder.gep(which.data, [p]))
-                row = builder.gep(v.data, [builder.mul(component, INDEX(TILE))])
-                return [
-                    lanes.add_product(total, factor, lanes.load(row, offset))
-                    for offset, total in zip(offsets, sums, strict=True)
-                ]
-
-            present = [lanes.load(totals.data, offset) for offset in offsets]
-            _, *sums = loop(builder, first, stop, 1, present, body)
-            for offset, total in zip(offsets, sums, strict=True):
-                lanes.store(total, totals.data, offset)
+        factors, first, stop, v, totals = unpacked(context, builder, signature, arguments)
+        tile = _Tile(Lanes(context, builder, signature.args[3].dtype))
+        for offsets in tile.groups():
+            sums = tile.load(totals.data, offsets)
+            sums = tile.add_products(sums, factors.data, first, stop, v, offsets)
+            tile.store(sums, totals.data, offsets)
         return context.get_dummy_value()
 
-    return types.void(factors, which, types.int64, types.int64, v, totals), generate
+    return types.void(factors, types.int64, types.int64, v, totals), generate
 
 
 @intrinsic
-def weighted_rows(typing, rows, indices, weights, first, stop, sums):
-    """``sums`` = Σ_e weights[e] · rows[indices[e]] over first ≤ e < stop; returns Σ_e weights[e].
+def multiply_tile(
+    typing, sizes, which, split, f, pull, stiffness, old, root, smallest, vanished, new
+):
+    """The multiplicative rule of `kernels.mu_codes` for a tile of samples.
+
+    Row q of ``sizes`` has the sizes of the entries of a row of Ω, those of the split[q] positive
+    ones first, and that of ``which`` the components they belong to.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        arrays = unpacked(context, builder, signature, arguments)
+        sizes, which, split, f, pull, stiffness, old, root, smallest, vanished, new = arrays
+        lanes = Lanes(context, builder, signature.args[0].dtype)
+        tile = _Tile(lanes)
+        k = builder.extract_value(sizes.shape, 1)
+        smallest, vanished = (lanes.spread(limit) for limit in (smallest, vanished))
+
+        def component(q: Any, _: list[Any]) -> list[Any]:
+            start = builder.mul(q, k)
+            row, columns = (builder.gep(array.data, [start]) for array in (sizes, which))
+            middle = builder.load(builder.gep(split.data, [q]))
+            for offsets in tile.groups():
+                slopes = tile.load(tile.row(f, q), offsets)
+                up = [
+                    builder.fadd(lanes.positive(slope), attraction, flags=FAST)
+                    for slope, attraction in zip(
+                        slopes, tile.load(tile.row(pull, q), offsets), strict=True
+                    )
+                ]
+                up = tile.add_products(up, row, middle, k, old, offsets, columns)
+                before = tile.load(tile.row(old, q), offsets)
+                down = [
+                    lanes.add_product(lanes.positive(lanes.negative(slope)), factor, value)
+                    for slope, factor, value in zip(
+                        slopes, tile.load(stiffness.data, offsets), before, strict=True
+                    )
+                ]
+                down = tile.add_products(down, row, INDEX(0), middle, old, offsets, columns)
+                after = []
+                for value, numerator, denominator in zip(before, up, down, strict=True):
+                    ratio = builder.fdiv(numerator, denominator)
+                    sound = builder.fcmp_ordered(">", denominator, smallest)
+                    ratio = builder.select(sound, ratio, lanes.one)
+                    ratio = builder.select(root, lanes.root(ratio), ratio)
+                    value = builder.fmul(value, ratio, flags=FAST)
+                    present = builder.fcmp_ordered(">", value, vanished)
+                    after.append(builder.select(present, value, lanes.zero))
+                tile.store(after, tile.row(new, q), offsets)
+            return []
+
+        loop(builder, INDEX(0), k, 1, [], component)
+        return context.get_dummy_value()
+
+    arguments = sizes, which, split, f, pull, stiffness, old, types.boolean
+    return types.void(*arguments, sizes.dtype, sizes.dtype, new), generate
+
+
+@intrinsic
+def invert_tile(typing, omega, stiffness, inverse):
+    """``inverse[q]`` = 1 / (Ω_qq + stiffness), and zero where that is not positive."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        omega, stiffness, inverse = unpacked(context, builder, signature, arguments)
+        lanes = Lanes(context, builder, signature.args[0].dtype)
+        tile = _Tile(lanes)
+        k = builder.extract_value(omega.shape, 1)
+
+        def component(q: Any, _: list[Any]) -> list[Any]:
+            curvature = lanes.load_spread(omega.data, builder.mul(q, builder.add(k, INDEX(1))))
+            for offsets in tile.groups():
+                inverses = []
+                for addition in tile.load(stiffness.data, offsets):
+                    h = builder.fadd(curvature, addition, flags=FAST)
+                    positive = builder.fcmp_ordered(">", h, lanes.zero)
+                    inverses.append(
+                        builder.select(positive, builder.fdiv(lanes.one, h), lanes.zero)
+                    )
+                tile.store(inverses, tile.row(inverse, q), offsets)
+            return []
+
+        loop(builder, INDEX(0), k, 1, [], component)
+        return context.get_dummy_value()
+
+    return types.void(omega, stiffness, inverse), generate
+
+
+@intrinsic
+def descend_tile(typing, omega, target, stiffness, inverse, v):
+    """One sweep of coordinate descent over a tile of samples, in place.
+
+    One q after the other: v_q ← max(0, v_q − ((Ω v)_q + stiffness · v_q − target_q) · inverse_q).
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        omega, target, stiffness, inverse, v = unpacked(context, builder, signature, arguments)
+        lanes = Lanes(context, builder, signature.args[0].dtype)
+        tile = _Tile(lanes)
+        k = builder.extract_value(omega.shape, 1)
+
+        def component(q: Any, _: list[Any]) -> list[Any]:
+            row = builder.gep(omega.data, [builder.mul(q, k)])
+            for offsets in tile.groups():
+                values = tile.load(tile.row(v, q), offsets)
+                slopes = [
+                    lanes.add_product(lanes.negative(goal), factor, value)
+                    for goal, factor, value in zip(
+                        tile.load(tile.row(target, q), offsets),
+                        tile.load(stiffness.data, offsets),
+                        values,
+                        strict=True,
+                    )
+                ]
+                slopes = tile.add_products(slopes, row, INDEX(0), k, v, offsets)
+                after = [
+                    lanes.positive(lanes.add_product(value, lanes.negative(slope), step))
+                    for value, slope, step in zip(
+                        values, slopes, tile.load(tile.row(inverse, q), offsets), strict=True
+                    )
+                ]
+                tile.store(after, tile.row(v, q), offsets)
+            return []
+
+        loop(builder, INDEX(0), k, 1, [], component)
+        return context.get_dummy_value()
+
+    return types.void(omega, target, stiffness, inverse, v), generate
+
+
+@intrinsic
+def fit_tile(typing, omega, f, v, totals):
+    """``totals`` = v Ω vᵀ − 2 v·f for a tile of samples."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        omega, f, v, totals = unpacked(context, builder, signature, arguments)
+        lanes = Lanes(context, builder, signature.args[0].dtype)
+        tile = _Tile(lanes)
+        k = builder.extract_value(omega.shape, 1)
+        half = lanes.constant(0.5)
+        for offsets in tile.groups():
+            tile.store([lanes.zero] * len(offsets), totals.data, offsets)
+
+            def component(q: Any, _: list[Any], offsets: list[Any] = offsets) -> list[Any]:
+                row = builder.gep(omega.data, [builder.mul(q, k)])
+                diagonal = builder.fmul(half, lanes.load_spread(row, q), flags=FAST)
+                values = tile.load(tile.row(v, q), offsets)
+                sums = [
+                    builder.fsub(builder.fmul(diagonal, value, flags=FAST), slope, flags=FAST)
+                    for value, slope in zip(values, tile.load(tile.row(f, q), offsets), strict=True)
+                ]
+                sums = tile.add_products(sums, row, builder.add(q, INDEX(1)), k, v, offsets)
+                tile.store(
+                    [
+                        lanes.add_product(total, builder.fadd(value, value, flags=FAST), part)
+                        for total, value, part in zip(
+                            tile.load(totals.data, offsets), values, sums, strict=True
+                        )
+                    ],
+                    totals.data,
+                    offsets,
+                )
+                return []
+
+            loop(builder, INDEX(0), k, 1, [], component)
+        return context.get_dummy_value()
+
+    return types.void(omega, f, v, totals), generate
+
+
+@intrinsic
+def weighted_rows(
+    typing, rows, which, start, count, indptr, indices, weights, factors, sums, totals
+):
+    """What is found over the entries of rows of a CSR matrix, for a tile of samples.
+
+    For r < count, i = which[start + r] and indptr[i] ≤ e < indptr[i + 1], each with a factor:
+    ``sums[r]`` = factors[r] Σ_e weights[e] · rows[indices[e]] and
+    ``totals[r]`` = factors[r] Σ_e weights[e].
 
     A row must fill at least one vector. The last vector of a row may overlap the one before it:
     what is calculated twice is written twice.
@@ -134,73 +349,179 @@ def weighted_rows(typing, rows, indices, weights, first, stop, sums):
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays = unpacked(context, builder, signature, arguments)
-        rows, indices, weights, first, stop, sums = arrays
+        rows, which, start, count, indptr, indices, weights, factors, sums, totals = arrays
         lanes = Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(rows.shape, 1)
 
-        def columns(start: Any, count: int) -> Any:
-            offsets = [INDEX(lane * lanes.count) for lane in range(count)]
+        def integer(array: Any, place: Any, kind: Any) -> Any:
+            value = builder.load(builder.gep(array.data, [place]))
+            return context.cast(builder, value, kind.dtype, types.int64)
 
-            def body(e: Any, totals: list[Any]) -> list[Any]:
-                index = builder.load(builder.gep(indices.data, [e]))
-                index = context.cast(builder, index, signature.args[1].dtype, types.int64)
-                row = builder.gep(rows.data, [builder.add(builder.mul(index, length), start)])
-                weight = lanes.load_spread(weights.data, e)
-                return [builder.fadd(totals[0], weight, flags=FAST)] + [
-                    lanes.add_product(total, weight, lanes.load(row, offset))
-                    for offset, total in zip(offsets, totals[1:], strict=True)
-                ]
+        def columns(offsets: list[Any]) -> None:
+            """These vectors of every sample, in one loop over its neighbours."""
 
-            nothing = [lanes.zero] * (count + 1)
-            _, weight, *totals = loop(builder, first, stop, 1, nothing, body)
-            target = builder.gep(sums.data, [start])
-            for offset, total in zip(offsets, totals, strict=True):
-                lanes.store(total, target, offset)
-            return weight
+            def sample(r: Any, _: list[Any]) -> list[Any]:
+                i = integer(which, builder.add(start, r), signature.args[1])
+                first = integer(indptr, i, signature.args[4])
+                stop = integer(indptr, builder.add(i, INDEX(1)), signature.args[4])
 
-        done: Any = INDEX(0)
-        weight: Any = lanes.zero
-        for count in (4, 2, 1):
-            size = count * lanes.count
-            last = builder.sub(length, INDEX(size - 1))
+                def body(e: Any, values: list[Any]) -> list[Any]:
+                    j = integer(indices, e, signature.args[5])
+                    row = builder.gep(rows.data, [builder.mul(j, length)])
+                    weight = lanes.load_spread(weights.data, e)
+                    return [builder.fadd(values[0], weight, flags=FAST)] + [
+                        lanes.add_product(value, weight, lanes.load(row, offset))
+                        for offset, value in zip(offsets, values[1:], strict=True)
+                    ]
 
-            def body(start: Any, _: list[Any], count: int = count) -> list[Any]:
-                return [columns(start, count)]
+                nothing = [lanes.zero] * (len(offsets) + 1)
+                _, total, *values = loop(builder, first, stop, 1, nothing, body)
+                factor = lanes.load_spread(factors.data, r)
+                total, *values = (builder.fmul(factor, v, flags=FAST) for v in (total, *values))
+                place = builder.gep(totals.data, [r])
+                builder.store(builder.extract_element(total, ir.IntType(32)(0)), place)
+                target = builder.gep(sums.data, [builder.mul(r, length)])
+                for offset, value in zip(offsets, values, strict=True):
+                    lanes.store(value, target, offset)
+                return []
 
-            done, weight = loop(builder, done, last, size, [weight], body)
-        with builder.if_then(builder.icmp_signed("<", done, length)):
-            columns(builder.sub(length, INDEX(lanes.count)), 1)
-        return builder.extract_element(weight, ir.IntType(32)(0))
+            loop(builder, INDEX(0), count, 1, [], sample)
 
-    return rows.dtype(rows, indices, weights, types.int64, types.int64, sums), generate
+        def offsets_from(begin: Any, number: int) -> list[Any]:
+            return [builder.add(begin, INDEX(lane * lanes.count)) for lane in range(number)]
+
+        def full(begin: Any, _: list[Any]) -> list[Any]:
+            columns(offsets_from(begin, _OF_ROW))
+            return []
+
+        # Every number of vectors has its own loop: the end of one is a branch that no processor
+        # can foresee, so that there should be one for each sample.
+        size = _OF_ROW * lanes.count
+        (done,) = loop(builder, INDEX(0), builder.sub(length, INDEX(size)), size, [], full)
+        rest = builder.sub(length, done)
+        for number in range(1, _OF_ROW + 1):
+            enough = builder.icmp_signed("<=", rest, INDEX(number * lanes.count))
+            over = builder.icmp_signed(">", rest, INDEX((number - 1) * lanes.count))
+            with builder.if_then(builder.and_(enough, over)):
+                last = builder.sub(length, INDEX(lanes.count))
+                columns([*offsets_from(done, number - 1), last])
+        return context.get_dummy_value()
+
+    graph = indptr, indices, weights
+    arguments = rows, which, types.int64, types.int64, *graph, factors, sums, totals
+    return types.void(*arguments), generate
 
 
 @intrinsic
-def squared_distance(typing, rows, i, j):
-    """‖rows[i] − rows[j]‖². A row must fill at least one vector."""
+def squared_distances(typing, rows, pairs, squares):
+    """``squares[b]`` = ‖rows[i] − rows[j]‖² for the first two numbers i, j of each of the pairs.
+
+    A row must fill at least one vector, and so must the pairs. As many pairs as a vector has lanes
+    are handled together, because the sum over the lanes of one vector costs as much as that of all.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows, i, j = unpacked(context, builder, signature, arguments)
+        rows, pairs, squares = unpacked(context, builder, signature, arguments)
         lanes = Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(rows.shape, 1)
-        one, other = (builder.gep(rows.data, [builder.mul(row, length)]) for row in (i, j))
-
-        def difference(offset: Any) -> Any:
-            return builder.fsub(lanes.load(one, offset), lanes.load(other, offset), flags=FAST)
-
-        def body(start: Any, totals: list[Any]) -> list[Any]:
-            part = difference(start)
-            return [lanes.add_product(totals[0], part, part)]
-
+        count, width = (builder.extract_value(pairs.shape, axis) for axis in (0, 1))
+        # The last vector may overlap the one before it, without the lanes that have been counted.
+        earlier = builder.sdiv(builder.sub(length, INDEX(1)), INDEX(lanes.count))
+        counted = builder.mul(earlier, INDEX(lanes.count))
         rest = builder.sub(length, INDEX(lanes.count))
-        last = builder.add(rest, INDEX(1))
-        done, total = loop(builder, INDEX(0), last, lanes.count, [lanes.zero], body)
-        # The last vector again, without the lanes that have been counted.
-        uncounted = lanes.not_before(builder.sub(done, rest))
-        part = builder.select(uncounted, difference(rest), lanes.zero)
-        return lanes.sum(lanes.add_product(total, part, part))
+        uncounted = lanes.not_before(builder.sub(counted, rest))
 
-    return rows.dtype(rows, types.int64, types.int64), generate
+        def together(first: Any, known: int | None) -> None:
+            """A vector of pairs, with so many vectors of a row before the last."""
+            lines = []
+            for lane in range(lanes.count):
+                place = builder.mul(builder.add(first, INDEX(lane)), width)
+                for column in range(2):
+                    pointer = builder.gep(pairs.data, [builder.add(place, INDEX(column))])
+                    i = builder.load(pointer)
+                    i = context.cast(builder, i, signature.args[1].dtype, types.int64)
+                    lines.append(builder.gep(rows.data, [builder.mul(i, length)]))
+
+            def differences(offset: Any) -> list[Any]:
+                vectors = [lanes.load(line, offset) for line in lines]
+                return [
+                    builder.fsub(one, other, flags=FAST)
+                    for one, other in zip(vectors[::2], vectors[1::2], strict=True)
+                ]
+
+            def add_squares(totals: list[Any], parts: list[Any]) -> list[Any]:
+                return [
+                    lanes.add_product(total, part, part)
+                    for total, part in zip(totals, parts, strict=True)
+                ]
+
+            def inner(start: Any, totals: list[Any]) -> list[Any]:
+                return add_squares(totals, differences(start))
+
+            totals = [lanes.zero] * lanes.count
+            if known is None:
+                _, *totals = loop(builder, INDEX(0), counted, lanes.count, totals, inner)
+            else:
+                for vector in range(known):
+                    totals = inner(INDEX(vector * lanes.count), totals)
+            parts = [builder.select(uncounted, part, lanes.zero) for part in differences(rest)]
+            totals = add_squares(totals, parts)
+            numbers = lanes.total(transposed(builder, totals))
+            target = builder.gep(squares.data, [first])
+            lanes.store(numbers, target, INDEX(0))
+
+        def all_pairs(known: int | None) -> None:
+            blocks(builder, count, lanes.count, partial(together, known=known))
+
+        after = builder.append_basic_block("vectors.after")
+        switch = builder.switch(earlier, builder.append_basic_block("vectors.any"))
+        for known in (None, *range(_SHORT)):
+            if known is None:
+                builder.position_at_end(switch.default)
+            else:
+                builder.position_at_end(builder.append_basic_block(f"vectors.{known}"))
+                switch.add_case(INDEX(known), builder.block)
+            all_pairs(known)
+            builder.branch(after)
+        builder.position_at_end(after)
+        return context.get_dummy_value()
+
+    return types.void(rows, pairs, squares), generate
+
+
+@intrinsic
+def extrapolate_rows(typing, codes, previous, eta, weights, point, weighted):
+    """``point`` = max(0, V + η(V − V_previous)) and ``weighted`` = d ∘ point.
+
+    A row must fill at least one vector, and nothing may be written over what is read.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        arrays = unpacked(context, builder, signature, arguments)
+        codes, previous, eta, weights, point, weighted = arrays
+        lanes = Lanes(context, builder, signature.args[0].dtype)
+        count, length = (builder.extract_value(codes.shape, axis) for axis in (0, 1))
+        eta = lanes.spread(eta)
+
+        def row(i: Any, _: list[Any]) -> list[Any]:
+            factor = lanes.load_spread(weights.data, i)
+            place = builder.mul(i, length)
+
+            def components(column: Any) -> None:
+                offset = builder.add(place, column)
+                value = lanes.load(codes.data, offset)
+                step = builder.fsub(value, lanes.load(previous.data, offset), flags=FAST)
+                value = lanes.positive(lanes.add_product(value, eta, step))
+                lanes.store(value, point.data, offset)
+                lanes.store(builder.fmul(factor, value, flags=FAST), weighted.data, offset)
+
+            blocks(builder, length, lanes.count, components)
+            return []
+
+        loop(builder, INDEX(0), count, 1, [], row)
+        return context.get_dummy_value()
+
+    return types.void(codes, previous, codes.dtype, weights, point, weighted), generate
 
 
 @intrinsic
@@ -238,26 +559,13 @@ def rows_times(typing, X, start, stop, reach, basis, out):
                 for vector, offset in enumerate(offsets):
                     lanes.store(totals[row * vectors + vector], target, offset)
 
+        vectors = builder.sdiv(width, INDEX(lanes.count))
+
         def all_columns(first: Any, rows: int) -> None:
-            # Threes; but a last four are two and two, because a single one keeps nobody busy.
-            vectors = builder.sdiv(width, INDEX(lanes.count))
-            left = builder.srem(vectors, INDEX(3))
-            two_pairs = builder.and_(
-                builder.icmp_signed("==", left, INDEX(1)),
-                builder.icmp_signed(">", vectors, INDEX(1)),
-            )
-            left = builder.select(two_pairs, INDEX(4), left)
-            done: Any = INDEX(0)
-            ends = (builder.mul(builder.sub(vectors, left), INDEX(lanes.count)), width, width)
-            for count, end in zip((3, 2, 1), ends, strict=True):
-                size = count * lanes.count
+            def columns(vector: Any, count: int) -> None:
+                block(first, rows, builder.mul(vector, INDEX(lanes.count)), count)
 
-                def body(column: Any, _: list[Any], count: int = count) -> list[Any]:
-                    block(first, rows, column, count)
-                    return []
-
-                last = builder.sub(end, INDEX(size - 1))
-                (done,) = loop(builder, done, last, size, [], body)
+            pieces(builder, INDEX(0), vectors, 3, columns)
 
         done = start
         for rows in (4, 1):
@@ -276,7 +584,8 @@ def rows_times(typing, X, start, stop, reach, basis, out):
 def add_rows(typing, X, start, stop, reach, weights, totals):
     """``totals[q] += Σ_i weights[i, q] · X[i]`` over start ≤ i < stop, where X[i, reach:] is zero.
 
-    What is not must fill at least one vector.
+    What is not must fill at least one vector. The last vector may overlap the one before it, which
+    is in registers at the same time: what is calculated twice is written twice.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -284,20 +593,22 @@ def add_rows(typing, X, start, stop, reach, weights, totals):
         lanes = Lanes(context, builder, signature.args[0].dtype)
         length = builder.extract_value(X.shape, 1)
         components = builder.extract_value(weights.shape, 1)
+        rest = builder.sub(reach, INDEX(lanes.count))
 
-        def block(first: Any, rows: int, column: Any, vectors: int, mask: Any = None) -> None:
-            offsets = [INDEX(vector * lanes.count) for vector in range(vectors)]
+        def block(first: Any, rows: int, column: Any, vectors: int) -> None:
+            offsets = []
+            for vector in range(vectors):
+                offset = builder.add(column, INDEX(vector * lanes.count))
+                before = builder.icmp_signed("<", offset, rest)
+                offsets.append(builder.select(before, offset, rest))
             targets = []
             for row in range(rows):
                 q = builder.add(first, INDEX(row))
-                place = builder.add(builder.mul(q, length), column)
-                targets.append(builder.gep(totals.data, [place]))
+                targets.append(builder.gep(totals.data, [builder.mul(q, length)]))
 
             def body(i: Any, sums: list[Any]) -> list[Any]:
-                line = builder.gep(X.data, [builder.add(builder.mul(i, length), column)])
+                line = builder.gep(X.data, [builder.mul(i, length)])
                 entries = [lanes.load(line, offset) for offset in offsets]
-                if mask is not None:
-                    entries = [builder.select(mask, entry, lanes.zero) for entry in entries]
                 place = builder.gep(weights.data, [builder.add(builder.mul(i, components), first)])
                 factors = [lanes.load_spread(place, INDEX(row)) for row in range(rows)]
                 products = [(factor, entry) for factor in factors for entry in entries]
@@ -312,30 +623,15 @@ def add_rows(typing, X, start, stop, reach, weights, totals):
             for place, total in zip(places, sums, strict=True):
                 lanes.store(total, *place)
 
+        vectors = builder.sdiv(builder.add(reach, INDEX(lanes.count - 1)), INDEX(lanes.count))
+
         def all_columns(first: Any, rows: int) -> None:
-            done: Any = INDEX(0)
-            for count in (3, 2, 1):
-                size = count * lanes.count
+            def columns(vector: Any, count: int) -> None:
+                block(first, rows, builder.mul(vector, INDEX(lanes.count)), count)
 
-                def body(column: Any, _: list[Any], count: int = count) -> list[Any]:
-                    block(first, rows, column, count)
-                    return []
+            pieces(builder, INDEX(0), vectors, 3, columns)
 
-                last = builder.sub(reach, INDEX(size - 1))
-                (done,) = loop(builder, done, last, size, [], body)
-            rest = builder.sub(reach, INDEX(lanes.count))
-            with builder.if_then(builder.icmp_signed("<", done, reach)):
-                block(first, rows, rest, 1, lanes.not_before(builder.sub(done, rest)))
-
-        done: Any = INDEX(0)
-        for rows in (4, 2, 1):
-
-            def body(first: Any, _: list[Any], rows: int = rows) -> list[Any]:
-                all_columns(first, rows)
-                return []
-
-            last = builder.sub(components, INDEX(rows - 1))
-            (done,) = loop(builder, done, last, rows, [], body)
+        pieces(builder, INDEX(0), components, 4, all_columns)
         return context.get_dummy_value()
 
     return types.void(X, types.int64, types.int64, types.int64, weights, totals), generate
