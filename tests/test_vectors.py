@@ -246,13 +246,21 @@ def test_weighted_sums_of_rows(dtype: Any, m: int, k: int) -> None:
 @pytest.mark.parametrize("k", [1, 3, *LENGTHS])
 def test_extrapolated_codes_are_not_negative(dtype: Any, k: int) -> None:
     codes, previous = (abs(numbers((7, k), dtype, seed)) for seed in (0, 1))
-    weights, eta = numbers((7,), dtype, 2), dtype(0.7)
-    point, weighted = np.full((2, 7, k), np.nan, dtype)
-    kernels.extrapolate(codes, previous, eta, weights, point, weighted)
+    eta, point = dtype(0.7), previous.copy()
+    kernels.extrapolate(codes, eta, point)
     expected = np.maximum(0, codes + eta * (codes - previous))
     assert (expected == 0).any()
     np.testing.assert_allclose(point, expected, rtol=tolerance(dtype), atol=tolerance(dtype))
-    np.testing.assert_allclose(weighted, weights[:, None] * point, rtol=tolerance(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 3, *LENGTHS])
+def test_scaled_rows(dtype: Any, k: int) -> None:
+    rows, factors = numbers((7, k), dtype), numbers((7,), dtype, 2)
+    scaled = np.full((8, k), np.nan, dtype)
+    kernels.scale(factors, rows, scaled[:7])
+    np.testing.assert_allclose(scaled[:7], factors[:, None] * rows, rtol=tolerance(dtype))
+    assert np.isnan(scaled[7]).all()
 
 
 @pytest.mark.parametrize("start", [0, 70])

@@ -207,7 +207,7 @@ class Descent:
             def update(rows: slice, phi: FloatArray) -> None:
                 count = rows.stop - rows.start
                 if self.scheme.accelerate:
-                    self._extrapolate(rows, self.current, new, self._start_eta, new.codes[rows])
+                    self._extrapolate(rows, self.current, self._start_eta, new.codes[rows])
                 self.scheme.codes.apply(
                     self._within[:count], np.array([0, count]), phi, omega,
                     self.current.codes[rows], new.codes[rows], self.current.weights[rows],
@@ -277,7 +277,8 @@ class Descent:
             residuals = new.residuals[rows]
             new.weights[rows] = self.objective.sample_weights(residuals, share)
             point = self._spare[rows] if len(self._spare) else np.empty_like(new.codes[rows])
-            self._extrapolate(rows, new, self.current, eta, point)
+            point[:] = self.current.codes[rows]
+            self._extrapolate(rows, new, eta, point)
             weighted = new.weights[rows, None] * point
             gram = point.T @ weighted
             return weighted, (self.objective.loss.value(residuals, share), gram)
@@ -287,11 +288,9 @@ class Descent:
         new.loss = sum(loss for loss, _ in results)
         return Moments(moment, reduce(np.add, [gram for _, gram in results]))
 
-    def _extrapolate(
-        self, rows: slice, now: Point, before: Point, eta: float, point: FloatArray
-    ) -> None:
-        step = self.engine.dtype.type(eta)
-        kernels.extrapolate(now.codes[rows], before.codes[rows], step, point)
+    def _extrapolate(self, rows: slice, now: Point, eta: float, point: FloatArray) -> None:
+        """``point``, which holds the codes before those of ``now``, goes beyond them."""
+        kernels.extrapolate(now.codes[rows], self.engine.dtype.type(eta), point)
 
     def _accept(self, moments: Moments, eta: float) -> None:
         self.current, self.trial = self.trial, self.current

@@ -23,6 +23,7 @@ from .kernels import (
     extrapolate,
     mu_codes,
     residual_lengths,
+    scale,
     solve_basis,
     times,
 )
@@ -151,7 +152,7 @@ def _update_block(
         )  # fmt: skip
     else:
         bounds = np.array([0, count])
-        extrapolate(source[start:stop], codes[start:stop], start_eta, codes[start:stop])
+        extrapolate(source[start:stop], start_eta, codes[start:stop])
         cd_codes(
             rows[:count], bounds, products, omega, codes[start:stop], weights[start:stop], indptr,
             indices, edges, alpha, sweeps, fit[start:stop],
@@ -180,10 +181,9 @@ def _finish_block(
     weighted, following = weighted[:count], codes
     if accelerated:
         following = local[:count] if point.shape[0] == 0 else point[start:stop]
-        extrapolate(codes, previous[start:stop], eta, following)
-    for i in range(count):
-        for q in range(codes.shape[1]):
-            weighted[i, q] = weights[i] * following[i, q]
+        following[:] = previous[start:stop]
+        extrapolate(codes, eta, following)
+    scale(weights, following, weighted)
     add_adjoint(following, 0, count, False, weighted, gram)
     add_adjoint(X, start - origin, stop - origin, lower, weighted, moment)
     return loss

@@ -18,7 +18,6 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from . import graph_kernels
-from ._compile import compiled
 from ._types import FloatArray, IntArray
 from .engines import Engine
 
@@ -108,7 +107,7 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
         )
     if not formed:
         matrix = _without_loops(matrix)
-    if not _is_symmetric(matrix.indptr, matrix.indices, matrix.data, 1e-12):
+    if not graph_kernels.is_symmetric(matrix.indptr, matrix.indices, matrix.data, 1e-12):
         warnings.warn(
             "graph is not symmetric; max(graph, graph.T) is used. Pass a symmetric matrix to "
             "silence this warning.",
@@ -125,23 +124,6 @@ def _in_our_form(graph: Any) -> bool:
         return False
     plain = graph.shape[0] == graph.shape[1] and graph.has_canonical_format and graph.data.all()
     return bool(plain) and not graph.diagonal().any()
-
-
-@compiled
-def _is_symmetric(indptr: IntArray, indices: IntArray, data: FloatArray, tolerance: float) -> bool:
-    """Whether (j, i) is stored for each (i, j), with the same weight but for the last digits."""
-    cursor = indptr[:-1].copy()
-    for i in range(len(cursor)):
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            # Columns are sorted: those who have j as a neighbour come in the order of row j.
-            mirrored = cursor[j]
-            if mirrored == indptr[j + 1] or indices[mirrored] != i:
-                return False
-            if abs(data[e] - data[mirrored]) > tolerance * data[mirrored]:
-                return False
-            cursor[j] += 1
-    return True
 
 
 def _inverse(numbering: IntArray) -> IntArray:

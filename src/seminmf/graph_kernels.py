@@ -52,6 +52,23 @@ def edge_weights(first, stop, codes, pairs, base, squared, floor, edges):
 
 
 @compiled
+def is_symmetric(indptr, indices, data, tolerance):
+    """Whether (j, i) is stored for each (i, j), with the same weight but for the last digits."""
+    cursor = indptr[:-1].copy()
+    for i in range(len(cursor)):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            # Columns are sorted: those who have j as a neighbour come in the order of row j.
+            mirrored = cursor[j]
+            if mirrored == indptr[j + 1] or indices[mirrored] != i:
+                return False
+            if abs(data[e] - data[mirrored]) > tolerance * data[mirrored]:
+                return False
+            cursor[j] += 1
+    return True
+
+
+@compiled
 def list_edges(indptr, indices):
     """The edges i < j of a symmetric CSR pattern: i, j, and where (i, j) and (j, i) are stored."""
     pairs = np.empty((indices.shape[0] // 2, 4), indices.dtype)

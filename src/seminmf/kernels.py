@@ -21,12 +21,12 @@ from .vectors import (
     add_products,
     add_rows,
     descend_tile,
-    extrapolate_rows,
     fit_tile,
     invert_tile,
     load_tile,
     multiply_tile,
     rows_times,
+    scale_rows,
     store_tile,
     weighted_rows,
 )
@@ -291,16 +291,22 @@ def solve_basis(moment, gram, ridge, basis, omega):
 
 
 @compiled
-def extrapolate(codes, previous, eta, point):
-    """``point`` = max(0, V + η(V − V_previous)); it may be where ``previous`` is."""
-    n, k = codes.shape
-    if k * codes.itemsize >= WIDTH:
-        extrapolate_rows(codes, previous, eta, weights, point, weighted)
-        return
-    for i in range(n):
-        for q in range(k):
-            y = codes[i, q] + eta * (codes[i, q] - previous[i, q])
-            point[i, q] = max(codes.dtype.type(0), y)
+def extrapolate(codes, eta, point):
+    """``point``, where V_previous was, becomes max(0, V + η(V − V_previous))."""
+    v, y = codes.reshape(codes.size), point.reshape(point.size)
+    for i in range(v.shape[0]):
+        y[i] = max(codes.dtype.type(0), v[i] + eta * (v[i] - y[i]))
+
+
+@compiled
+def scale(factors, rows, out):
+    """``out[i] = factors[i] · rows[i]``."""
+    if rows.shape[1] * rows.itemsize >= WIDTH:
+        scale_rows(factors, rows, out)
+    else:
+        for i in range(rows.shape[0]):
+            for q in range(rows.shape[1]):
+                out[i, q] = factors[i] * rows[i, q]
 
 
 @compiled

@@ -26,12 +26,12 @@ __all__ = [
     "add_products",
     "add_rows",
     "descend_tile",
-    "extrapolate_rows",
     "fit_tile",
     "invert_tile",
     "load_tile",
     "multiply_tile",
     "rows_times",
+    "scale_rows",
     "squared_distances",
     "store_tile",
     "weighted_rows",
@@ -490,30 +490,22 @@ def squared_distances(typing, rows, pairs, squares):
 
 
 @intrinsic
-def extrapolate_rows(typing, codes, previous, eta, weights, point, weighted):
-    """``point`` = max(0, V + η(V − V_previous)) and ``weighted`` = d ∘ point.
-
-    A row must fill at least one vector, and nothing may be written over what is read.
-    """
+def scale_rows(typing, factors, rows, out):
+    """``out[i] = factors[i] · rows[i]``. A row must fill at least one vector."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        arrays = unpacked(context, builder, signature, arguments)
-        codes, previous, eta, weights, point, weighted = arrays
-        lanes = Lanes(context, builder, signature.args[0].dtype)
-        count, length = (builder.extract_value(codes.shape, axis) for axis in (0, 1))
-        eta = lanes.spread(eta)
+        factors, rows, out = unpacked(context, builder, signature, arguments)
+        lanes = Lanes(context, builder, signature.args[1].dtype)
+        count, length = (builder.extract_value(rows.shape, axis) for axis in (0, 1))
 
         def row(i: Any, _: list[Any]) -> list[Any]:
-            factor = lanes.load_spread(weights.data, i)
+            factor = lanes.load_spread(factors.data, i)
             place = builder.mul(i, length)
 
             def components(column: Any) -> None:
                 offset = builder.add(place, column)
-                value = lanes.load(codes.data, offset)
-                step = builder.fsub(value, lanes.load(previous.data, offset), flags=FAST)
-                value = lanes.positive(lanes.add_product(value, eta, step))
-                lanes.store(value, point.data, offset)
-                lanes.store(builder.fmul(factor, value, flags=FAST), weighted.data, offset)
+                value = lanes.load(rows.data, offset)
+                lanes.store(builder.fmul(factor, value, flags=FAST), out.data, offset)
 
             blocks(builder, length, lanes.count, components)
             return []
@@ -521,7 +513,7 @@ def extrapolate_rows(typing, codes, previous, eta, weights, point, weighted):
         loop(builder, INDEX(0), count, 1, [], row)
         return context.get_dummy_value()
 
-    return types.void(codes, previous, codes.dtype, weights, point, weighted), generate
+    return types.void(factors, rows, out), generate
 
 
 @intrinsic
