@@ -24,7 +24,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "_container",
         "persistence",
         "_compile lanes samples",
-        "vectors ledger",
+        "vectors tiles ledger",
         "kernels graph_kernels projection_kernels",
         "fused",
         "engines",

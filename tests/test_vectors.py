@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numba import njit
 
-from seminmf import kernels, vectors
-from seminmf.vectors import TILE, WIDTH
+from seminmf import kernels, tiles, vectors
+from seminmf.lanes import WIDTH
+from seminmf.tiles import TILE
 
 DTYPES = [np.float64, np.float32]
 # From one vector of numbers to several, with every kind of remainder.
@@ -18,7 +19,7 @@ LENGTHS = [8, 9, 13, 16, 20, 31, 33, 50]
 
 @njit
 def add_products(factors: Any, first: int, stop: int, v: Any, totals: Any) -> None:
-    vectors.add_products(factors, first, stop, v, totals)
+    tiles.add_products(factors, first, stop, v, totals)
 
 
 @njit
@@ -26,24 +27,22 @@ def multiply_tile(
     sizes: Any, which: Any, split: Any, f: Any, pull: Any, stiffness: Any, old: Any, root: bool,
     smallest: Any, vanished: Any, new: Any,
 ) -> None:  # fmt: skip
-    vectors.multiply_tile(
-        sizes, which, split, f, pull, stiffness, old, root, smallest, vanished, new
-    )
+    tiles.multiply_tile(sizes, which, split, f, pull, stiffness, old, root, smallest, vanished, new)
 
 
 @njit
 def invert_tile(omega: Any, stiffness: Any, inverse: Any) -> None:
-    vectors.invert_tile(omega, stiffness, inverse)
+    tiles.invert_tile(omega, stiffness, inverse)
 
 
 @njit
 def descend_tile(omega: Any, target: Any, stiffness: Any, inverse: Any, v: Any) -> None:
-    vectors.descend_tile(omega, target, stiffness, inverse, v)
+    tiles.descend_tile(omega, target, stiffness, inverse, v)
 
 
 @njit
 def fit_tile(omega: Any, f: Any, v: Any, totals: Any) -> None:
-    vectors.fit_tile(omega, f, v, totals)
+    tiles.fit_tile(omega, f, v, totals)
 
 
 @njit
@@ -63,12 +62,12 @@ def squared_distances(rows: Any, pairs: Any, squares: Any) -> None:
 
 @njit
 def load_tile(matrix: Any, rows: Any, start: int, count: int, tile: Any) -> None:
-    vectors.load_tile(matrix, rows, start, count, tile)
+    tiles.load_tile(matrix, rows, start, count, tile)
 
 
 @njit
 def store_tile(matrix: Any, rows: Any, start: int, count: int, tile: Any) -> None:
-    vectors.store_tile(matrix, rows, start, count, tile)
+    tiles.store_tile(matrix, rows, start, count, tile)
 
 
 @njit

@@ -16,7 +16,7 @@ FAST_MATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
 # What compiled code is made of; a function of one file may call those of the others.
 _SOURCES = (
     "_compile", "fused", "graph_kernels", "kernels", "lanes", "ledger", "projection_kernels",
-    "vectors",
+    "tiles", "vectors",
 )  # fmt: skip
 
 

@@ -27,8 +27,8 @@ from .kernels import (
     solve_basis,
     times,
 )
+from .lanes import WIDTH
 from .ledger import add, done, linger, take, wait
-from .vectors import WIDTH
 
 # Rows of a colour, and edges, in one item.
 _ROWS_PER_ITEM = 64

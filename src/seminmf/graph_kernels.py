@@ -3,7 +3,9 @@
 import numpy as np
 
 from ._compile import compiled
-from .vectors import TILE, WIDTH, squared_distances
+from .lanes import WIDTH
+from .tiles import TILE
+from .vectors import squared_distances
 
 
 @compiled

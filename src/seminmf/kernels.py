@@ -15,21 +15,18 @@ package, because loading the compiler takes longer than most fits.
 import numpy as np
 
 from ._compile import compiled
-from .vectors import (
+from .lanes import WIDTH
+from .tiles import (
     TILE,
-    WIDTH,
     add_products,
-    add_rows,
     descend_tile,
     fit_tile,
     invert_tile,
     load_tile,
     multiply_tile,
-    rows_times,
-    scale_rows,
     store_tile,
-    weighted_rows,
 )
+from .vectors import add_rows, rows_times, scale_rows, weighted_rows
 
 # Pivots of the k × k system below this share of their diagonal entry count as zero, and so do
 # eigenvalues below this share of the largest.
