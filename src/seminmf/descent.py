@@ -86,8 +86,11 @@ class Descent:
         self._within: IntArray = np.arange(len(codes))
         self._cancellation = CANCELLATION[engine.dtype.itemsize]
         self._step = self._fused_step()
-        self.moments = self._measure(self.current)
-        self._measure_graph(self.current)
+        if self._step is None:
+            self.moments = self._measure(self.current)
+            self._measure_graph(self.current)
+        else:
+            self.moments = self._step.measure(self.current, objective.alpha)
         if scheme.accelerate:
             self._rescale()
         self.trial.codes[:] = codes

@@ -130,13 +130,17 @@ def _sample_weights(residuals, share, power, floor, weights):
 
 @compiled
 def _update_block(
-    start, stop, X, lower, rows, indptr, indices, edges, alpha, sweeps, start_eta, basis, omega,
-    weights, source, codes, phi, fit,
+    start, stop, X, origin, lower, rows, indptr, indices, edges, alpha, sweeps, start_eta, basis,
+    omega, weights, source, codes, phi, fit,
 ):  # fmt: skip
-    """Products with the basis and new codes for a block of rows that need not see each other's."""
+    """Products with the basis and new codes for a block of rows that need not see each other's.
+
+    The first row of ``X`` is that of sample ``origin``.
+    """
+    first, last = start - origin, stop - origin
     if alpha > 0:
         # Neighbours are anywhere, so that rows go by their numbers in the whole.
-        times(X, start, stop, lower, basis, phi[start:stop])
+        times(X, first, last, lower, basis, phi[start:stop])
         mu_codes(
             rows[start:stop], phi, omega, source, codes, weights, indptr, indices, edges, alpha,
             True, fit,
@@ -144,7 +148,7 @@ def _update_block(
         return
     count = stop - start
     products = phi[:count]
-    times(X, start, stop, lower, basis, products)
+    times(X, first, last, lower, basis, products)
     if sweeps == 0:
         mu_codes(
             rows[:count], products, omega, source[start:stop], codes[start:stop],
@@ -157,6 +161,18 @@ def _update_block(
             rows[:count], bounds, products, omega, codes[start:stop], weights[start:stop], indptr,
             indices, edges, alpha, sweeps, fit[start:stop],
         )  # fmt: skip
+
+
+@compiled
+def _look_at_block(start, stop, X, origin, lower, basis, omega, codes, weights, products, fit):
+    """As `_update_block`, but the codes stay as they are."""
+    count = stop - start
+    nobody, nothing = np.zeros(0, np.int32), np.zeros(0, codes.dtype)
+    times(X, start - origin, stop - origin, lower, basis, products[:count])
+    cd_codes(
+        np.arange(count), np.array([0, count]), products[:count], omega, codes[start:stop],
+        weights[start:stop], nobody, nobody, nothing, codes.dtype.type(0), 0, fit[start:stop],
+    )  # fmt: skip
 
 
 @compiled
@@ -243,8 +259,9 @@ def iteration(
     blocks, shards, chunks, losses, penalties, moments, grams, solved, totals,
     X, lower, numbering, gathered, squares, share,
     rows, bounds, groups, indptr, indices, base, pairs, padded, omega, phi, fit,
-    sweeps, loss_power, graph_power, residual_floor, edge_floor, basis_floor, cancellation,
-    alpha, beta, start_eta, eta, moment, gram, old_lengths, old_codes, old_weights, old_edges,
+    loss_power, graph_power, residual_floor, edge_floor, basis_floor, cancellation,
+    sweeps, alpha, beta, start_eta, eta, moment, gram,
+    old_lengths, old_codes, old_weights, old_edges,
     basis, lengths, codes, residuals, weights, edges, point, next_moment, next_gram,
 ):  # fmt: skip
     """Basis, codes, residuals, weights, edges, and the moments for the next basis.
@@ -253,6 +270,8 @@ def iteration(
     basis was regular, and the looks spent waiting. Where it was singular, nothing has been written.
     Otherwise ``totals`` are the loss and the penalties of graph and basis. The other threads return
     whether the bell rang again.
+
+    If there are less than no ``sweeps``, basis and codes stay as they are and are only measured.
 
     Without a graph each row first makes its starting point from ``old_codes`` and from the codes
     before those, which it finds in ``codes``, by ``start_eta``. With one, ``codes`` are those
@@ -266,10 +285,15 @@ def iteration(
         add(bell, 0, 1)
     looks = 0
     if take(ledger, 0) == 0:
-        ridge = np.empty(k)
-        for q in range(k):
-            ridge[q] = beta * 0.5 / max(old_lengths[q], basis_floor)
-        solved[0] = solve_basis(moment, gram, ridge, basis, omega)
+        if sweeps < 0:
+            omega[:] = 0
+            add_adjoint(basis, 0, basis.shape[0], False, basis, omega)
+            solved[0] = True
+        else:
+            ridge = np.empty(k)
+            for q in range(k):
+                ridge[q] = beta * 0.5 / max(old_lengths[q], basis_floor)
+            solved[0] = solve_basis(moment, gram, ridge, basis, omega)
         for q in range(k):
             lengths[q] = np.sqrt(omega[q, q])
         padded[:, :k] = basis
@@ -281,7 +305,8 @@ def iteration(
         for b in range(blocks.shape[0] - 1):
             longest = max(longest, blocks[b + 1] - blocks[b])
         local, weighted = np.empty((longest, k), X.dtype), np.empty((longest, k), X.dtype)
-        products = phi if alpha > 0 else np.empty((longest, padded.shape[1]), X.dtype)
+        own_products = alpha == 0 or sweeps < 0
+        products = np.empty((longest, padded.shape[1]), X.dtype) if own_products else phi
         source, origin = X, 0
         for chunk in range(chunks.shape[0] - 1):
             first_shard = chunks[chunk]
@@ -312,10 +337,18 @@ def iteration(
                     losses[shard], moments[shard], grams[shard] = 0, 0, 0
                 for b in range(shards[first_shard + shard], shards[first_shard + shard + 1]):
                     start, stop = blocks[b], blocks[b + 1]
-                    if not coloured:
+                    if not coloured and numbering.shape[0] > 0:
+                        _gather(X, numbering, start, stop, gathered[start - origin :])
+                    if sweeps < 0:
+                        _look_at_block(
+                            start, stop, source, origin, lower, padded, omega, codes, old_weights,
+                            products, fit,
+                        )  # fmt: skip
+                    elif not coloured:
                         _update_block(
-                            start, stop, X, lower, rows, indptr, indices, old_edges, alpha, sweeps,
-                            start_eta, padded, omega, old_weights, old_codes, codes, products, fit,
+                            start, stop, source, origin, lower, rows, indptr, indices, old_edges,
+                            alpha, sweeps, start_eta, padded, omega, old_weights, old_codes, codes,
+                            products, fit,
                         )  # fmt: skip
                     losses[shard] += _finish_block(
                         start, stop, source, origin, lower, squares, share, basis, codes,

@@ -114,7 +114,7 @@ class FusedStep:
         numbering: IntArray = np.zeros(0, np.int64)
         self._engine = engine
         self._coupled = graph is not None
-        self._type = dtype.type
+        self._type, self._sweeps = dtype.type, sweeps
         self._bounds, self._chunks = bounds, chunks
         self._totals = np.zeros(3)
         self._spare = Moments(np.empty((m, k), dtype), np.empty((k, k), dtype))
@@ -128,7 +128,7 @@ class FusedStep:
             rows, bounds, groups, *pattern,
             np.zeros((m, width), dtype), np.empty((k, k), dtype),
             np.empty((n if self._coupled else 0, width), dtype), fit,
-            sweeps, objective.loss.power, objective.graph.power,
+            objective.loss.power, objective.graph.power,
             dtype.type(floors.residual), floors.edge, floors.basis,
             dtype.type(CANCELLATION[dtype.itemsize]),
         )  # fmt: skip
@@ -148,10 +148,31 @@ class FusedStep:
         ``next_start`` receives the codes that the moments belong to, if it is not empty. Returns
         None, with nothing written, where the system for the basis is singular.
         """
+        return self._run(self._sweeps, old, moments, alpha, beta, etas, new, next_start)
+
+    def measure(self, point: Point, alpha: float) -> Moments:
+        """Everything that follows from basis and codes, and the moments at the codes."""
+        # What is not looked at, but has to be there.
+        moments = Moments(np.zeros_like(self._spare.moment), np.zeros_like(self._spare.gram))
+        found = self._run(-1, point, moments, alpha, 0.0, (0.0, 0.0), point, point.codes[:0])
+        assert found is not None
+        return found
+
+    def _run(
+        self,
+        sweeps: int,
+        old: Point,
+        moments: Moments,
+        alpha: float,
+        beta: float,
+        etas: tuple[float, float],
+        new: Point,
+        next_start: FloatArray,
+    ) -> Moments | None:
         following, number = self._spare, self._type
         arguments = (
             fused.new_ledger(self._bounds, self._chunks), *self._constant,
-            number(alpha if self._coupled else 0), beta, number(etas[0]), number(etas[1]),
+            sweeps, number(alpha if self._coupled else 0), beta, number(etas[0]), number(etas[1]),
             moments.moment, moments.gram, old.lengths, old.codes, old.weights, old.edges,
             new.basis, new.lengths, new.codes, new.residuals, new.weights, new.edges,
             next_start, following.moment, following.gram,

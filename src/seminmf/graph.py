@@ -182,27 +182,15 @@ class NeighbourGraph:
         kind = np.int32 if matrix.nnz < 2**31 - 1 else np.int64
         indptr, indices = matrix.indptr.astype(kind), matrix.indices.astype(kind)
         colours = graph_kernels.greedy_colours(np.argsort(key, kind="stable"), indptr, indices)
-        numbering: IntArray | None = None
-        order: IntArray
-        if chunks is None or len(chunks) == 2:
-            # Within a colour the order makes no difference but to the memory, which likes its own.
-            order = np.argsort(colours, kind="stable")
-            starts = np.append(0, np.cumsum(np.bincount(colours)))
-            chunks, groups = np.array([0, len(order)]), np.array([0, len(starts) - 1])
-        else:
-            numbering = _numbering(matrix, chunks)
-            samples: IntArray = np.arange(len(colours)) if numbering is None else numbering
-            chunk = np.repeat(np.arange(len(chunks) - 1), np.diff(chunks))
-            sorting = np.lexsort((colours[samples], chunk))
-            order = samples[sorting]
-            change = np.diff(chunk[sorting]) + np.abs(np.diff(colours[order])) > 0
-            starts = np.concatenate([[0], np.flatnonzero(change) + 1, [len(order)]])
-            groups = np.searchsorted(starts, chunks)
+        samples: IntArray = np.arange(len(colours))
+        chunks = np.array([0, len(samples)]) if chunks is None else chunks
+        numbering = _numbering(matrix, chunks) if len(chunks) > 2 else None
+        order, starts, groups = graph_kernels.group_by_colour(
+            samples if numbering is None else numbering, chunks, colours
+        )
         pairs = graph_kernels.list_edges(indptr, indices)
         base = matrix.data.astype(dtype)
-        return cls(
-            indptr, indices, base, pairs, order, starts, chunks, groups, numbering,
-        )  # fmt: skip
+        return cls(indptr, indices, base, pairs, order, starts, chunks, groups, numbering)
 
     @cached_property
     def renumbered(self) -> NeighbourGraph:

@@ -104,3 +104,35 @@ def greedy_colours(order, indptr, indices):
             colour += 1
         colours[i] = colour
     return colours
+
+
+@compiled
+def group_by_colour(samples, chunks, colours):
+    """The samples of each chunk colour by colour.
+
+    ``samples[chunks[c]:chunks[c + 1]]`` are those of a chunk. Returned are the samples in their new
+    order, where in it the colours begin, those of all chunks, and at which of these the chunks do.
+    """
+    count = colours.max() + 1
+    order = np.empty_like(samples)
+    starts = np.empty((chunks.shape[0] - 1) * count + 1, np.int64)
+    groups = np.empty_like(chunks)
+    found = 0
+    for c in range(chunks.shape[0] - 1):
+        groups[c] = found
+        places = np.zeros(count + 1, np.int64)
+        for s in range(chunks[c], chunks[c + 1]):
+            places[colours[samples[s]] + 1] += 1
+        places[0] = chunks[c]
+        for colour in range(count):
+            if places[colour + 1] > 0:
+                starts[found] = places[colour]
+                found += 1
+            places[colour + 1] += places[colour]
+        # From now on places[colour] is where the next sample of that colour goes.
+        for s in range(chunks[c], chunks[c + 1]):
+            colour = colours[samples[s]]
+            order[places[colour]] = samples[s]
+            places[colour] += 1
+    starts[found], groups[-1] = chunks[-1], found
+    return order, starts[: found + 1], groups
