@@ -12,6 +12,8 @@ from numba import njit
 
 # Reassociation and fused multiply-add, but no assumption that NaN and infinity are absent.
 FAST_MATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
+# Quotients by zero are infinite, as in NumPy: a test at each division would rule out vectors.
+_OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": set(FAST_MATH), "error_model": "numpy"}
 
 # What compiled code is made of; a function of one file may call those of the others.
 _SOURCES = (
@@ -49,10 +51,8 @@ def compiled(function: Callable[..., Any]) -> Any:
     Where no folder for it can be written the code is compiled anew in every process, and a warning
     says how to avoid that.
     """
-    # Quotients by zero are infinite, as in NumPy: a test at each division would rule out vectors.
-    options = {"nogil": True, "fastmath": set(FAST_MATH), "error_model": "numpy"}
     try:
-        return _tie_to_all_sources(njit(cache=True, **options)(function))
+        return _tie_to_all_sources(njit(cache=True, **_OPTIONS)(function))
     except RuntimeError as error:
         warnings.warn(
             f"Compiled code cannot be kept on disk ({error}), so that every new process compiles "
@@ -61,4 +61,12 @@ def compiled(function: Callable[..., Any]) -> Any:
             RuntimeWarning,
             stacklevel=2,
         )
-        return njit(**options)(function)
+        return njit(**_OPTIONS)(function)
+
+
+def part_of_compiled(function: Callable[..., Any]) -> Any:
+    """A function that is only called in compiled code, and becomes a part of its callers.
+
+    Compiled by itself it would be compiled again with all it calls for each of them.
+    """
+    return njit(inline="always", **_OPTIONS)(function)

@@ -14,12 +14,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from ._compile import compiled
+from ._compile import compiled, part_of_compiled
 from .graph_kernels import edge_weights
 from .kernels import (
     SKINNY,
     add_adjoint,
+    add_to,
     cd_codes,
+    clear,
+    copy,
     extrapolate,
     mu_codes,
     residual_lengths,
@@ -128,7 +131,7 @@ def _sample_weights(residuals, share, power, floor, weights):
     return loss
 
 
-@compiled
+@part_of_compiled
 def _update_block(
     start, stop, X, origin, lower, rows, indptr, indices, edges, alpha, sweeps, start_eta, basis,
     omega, weights, source, codes, phi, fit,
@@ -163,7 +166,7 @@ def _update_block(
         )  # fmt: skip
 
 
-@compiled
+@part_of_compiled
 def _look_at_block(start, stop, X, origin, lower, basis, omega, codes, weights, products, fit):
     """As `_update_block`, but the codes stay as they are."""
     count = stop - start
@@ -175,7 +178,7 @@ def _look_at_block(start, stop, X, origin, lower, basis, omega, codes, weights, 
     )  # fmt: skip
 
 
-@compiled
+@part_of_compiled
 def _finish_block(
     start, stop, X, origin, lower, squares, share, basis, codes, previous, fit, cancellation,
     loss_power, floor, accelerated, eta, residuals, weights, point, local, weighted, gram, moment,
@@ -197,7 +200,7 @@ def _finish_block(
     weighted, following = weighted[:count], codes
     if accelerated:
         following = local[:count] if point.shape[0] == 0 else point[start:stop]
-        following[:] = previous[start:stop]
+        copy(previous[start:stop], following)
         extrapolate(codes, eta, following)
     scale(weights, following, weighted)
     add_adjoint(following, 0, count, False, weighted, gram)
@@ -205,7 +208,7 @@ def _finish_block(
     return loss
 
 
-@compiled
+@part_of_compiled
 def _gather(X, numbering, start, stop, rows):
     """``rows`` = the rows of X of the samples from ``start`` to ``stop``."""
     for i in range(start, stop):
@@ -214,7 +217,44 @@ def _gather(X, numbering, start, stop, rows):
             rows[i - start, j] = X[number, j]
 
 
-@compiled
+@part_of_compiled
+def _products(
+    ledger, phase, blocks, shards, X, lower, numbering, source, origin, basis, phi
+):  # fmt: skip
+    """``phi`` = X · basis for the rows of some shards; returns the looks spent waiting.
+
+    The first row of ``source`` is that of sample ``origin``; it is filled from X if there is a
+    ``numbering``, and X itself otherwise.
+    """
+    shard = take(ledger, phase)
+    while shard < shards.shape[0] - 1:
+        for b in range(shards[shard], shards[shard + 1]):
+            start, stop = blocks[b], blocks[b + 1]
+            if numbering.shape[0] > 0:
+                _gather(X, numbering, start, stop, source[start - origin :])
+            times(source, start - origin, stop - origin, lower, basis, phi[start:stop])
+        done(ledger, phase)
+        shard = take(ledger, phase)
+    return wait(ledger, phase, shards.shape[0] - 1)
+
+
+@part_of_compiled
+def _all_edges(
+    ledger, phase, codes, pairs, base, squared, floor, edges, penalties
+):  # fmt: skip
+    """Weights and penalties of the edges; returns the looks spent waiting."""
+    items = -(-pairs.shape[0] // _EDGES_PER_ITEM)
+    item = take(ledger, phase)
+    while item < items:
+        first = item * _EDGES_PER_ITEM
+        stop = min(first + _EDGES_PER_ITEM, pairs.shape[0])
+        penalties[item] = edge_weights(first, stop, codes, pairs, base, squared, floor, edges)
+        done(ledger, phase)
+        item = take(ledger, phase)
+    return wait(ledger, phase, items)
+
+
+@part_of_compiled
 def _by_colour(
     ledger, phase, rows, bounds, phi, omega, codes, weights, indptr, indices, edges, alpha, sweeps,
     fit,
@@ -286,7 +326,7 @@ def iteration(
     looks = 0
     if take(ledger, 0) == 0:
         if sweeps < 0:
-            omega[:] = 0
+            clear(omega)
             add_adjoint(basis, 0, basis.shape[0], False, basis, omega)
             solved[0] = True
         else:
@@ -296,7 +336,7 @@ def iteration(
             solved[0] = solve_basis(moment, gram, ridge, basis, omega)
         for q in range(k):
             lengths[q] = np.sqrt(omega[q, q])
-        padded[:, :k] = basis
+        copy(basis, padded)
         done(ledger, 0)
     looks += wait(ledger, 0, 1)
     phase, coloured = 1, alpha > 0 and sweeps > 0
@@ -314,27 +354,22 @@ def iteration(
             if numbering.shape[0] > 0:
                 source, origin = gathered, blocks[shards[first_shard]]
             if coloured:
-                shard = take(ledger, phase)
-                while shard < shard_count:
-                    for b in range(shards[first_shard + shard], shards[first_shard + shard + 1]):
-                        start, stop = blocks[b], blocks[b + 1]
-                        if numbering.shape[0] > 0:
-                            _gather(X, numbering, start, stop, gathered[start - origin :])
-                        times(source, start - origin, stop - origin, lower, padded, phi[start:stop])
-                    done(ledger, phase)
-                    shard = take(ledger, phase)
-                looks += wait(ledger, phase, shard_count)
-                phase += 1
                 ends = bounds[groups[chunk] : groups[chunk + 1] + 1]
+                looks += _products(
+                    ledger, phase, blocks, shards[first_shard : chunks[chunk + 1] + 1], X, lower,
+                    numbering, source, origin, padded, phi,
+                )  # fmt: skip
                 looks += _by_colour(
-                    ledger, phase, rows, ends, phi, omega, codes, old_weights, indptr, indices,
+                    ledger, phase + 1, rows, ends, phi, omega, codes, old_weights, indptr, indices,
                     old_edges, alpha, sweeps, fit,
                 )  # fmt: skip
-                phase += ends.shape[0] - 1
+                phase += ends.shape[0]
             shard = take(ledger, phase)
             while shard < shard_count:
                 if chunk == 0:
-                    losses[shard], moments[shard], grams[shard] = 0, 0, 0
+                    losses[shard] = 0
+                    clear(moments[shard])
+                    clear(grams[shard])
                 for b in range(shards[first_shard + shard], shards[first_shard + shard + 1]):
                     start, stop = blocks[b], blocks[b + 1]
                     if not coloured and numbering.shape[0] > 0:
@@ -361,25 +396,17 @@ def iteration(
             looks += wait(ledger, phase, shard_count)
             phase += 1
         if alpha > 0:
-            items = -(-pairs.shape[0] // _EDGES_PER_ITEM)
-            item = take(ledger, phase)
-            while item < items:
-                first = item * _EDGES_PER_ITEM
-                stop = min(first + _EDGES_PER_ITEM, pairs.shape[0])
-                penalties[item] = edge_weights(
-                    first, stop, codes, pairs, base, graph_power == 2, edge_floor, edges
-                )
-                done(ledger, phase)
-                item = take(ledger, phase)
-            looks += wait(ledger, phase, items)
+            looks += _all_edges(
+                ledger, phase, codes, pairs, base, graph_power == 2, edge_floor, edges, penalties
+            )
     if not leads:
         return linger(bell, number, _LOOKS), looks
     if not solved[0]:
         return False, looks
     for shard in range(1, losses.shape[0]):
-        moments[0] += moments[shard]
-        grams[0] += grams[shard]
-    next_moment[:] = moments[0].T
-    next_gram[:] = grams[0]
+        add_to(moments[0], moments[shard])
+        add_to(grams[0], grams[shard])
+    copy(moments[0].T, next_moment)
+    copy(grams[0], next_gram)
     totals[0], totals[1], totals[2] = losses.sum(), penalties.sum(), lengths.sum()
     return True, looks

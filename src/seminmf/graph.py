@@ -135,8 +135,11 @@ def _inverse(numbering: IntArray) -> IntArray:
 def _numbering(matrix: sp.csr_array, chunks: IntArray) -> IntArray | None:
     """An order of the samples in which neighbours are near, if that brings them into one chunk.
 
-    None where most are already, or where that cannot be.
+    None where most are already, where that cannot be, and for more entries than SciPy's search,
+    with its 32-bit numbers, can take.
     """
+    if matrix.nnz >= 2**31 - 1:
+        return None
     found = reverse_cuthill_mckee(sp.csr_matrix(matrix), symmetric_mode=True).astype(np.int64)
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     chunk = np.repeat(np.arange(len(chunks) - 1), np.diff(chunks))

@@ -46,6 +46,32 @@ VANISHED, VANISHED_SINGLE = 1e-150, 1e-18
 _EVERY = np.arange(TILE)
 
 
+# Three loops that NumPy has words for; but those can fail, with a message, and Numba compiles
+# functions on strings for that for seconds.
+
+
+@compiled
+def clear(matrix):
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            matrix[i, j] = 0
+
+
+@compiled
+def copy(matrix, target):
+    """Into the first columns of ``target``."""
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            target[i, j] = matrix[i, j]
+
+
+@compiled
+def add_to(total, part):
+    for i in range(total.shape[0]):
+        for j in range(total.shape[1]):
+            total[i, j] += part[i, j]
+
+
 @compiled
 def _load(matrix, rows, start, count, tile):
     """``tile[q, r] = matrix[rows[start + r], q]`` for r < count."""
@@ -234,7 +260,7 @@ def add_adjoint(X, start, stop, lower, weighted, totals):
             reach = min(m, max(start + last, TILE)) if lower else m
             add_rows(rows, first, last, reach, weighted, totals)
     else:
-        totals += np.dot(weighted.T, rows)
+        add_to(totals, np.dot(weighted.T, rows))
 
 
 @compiled
@@ -273,15 +299,17 @@ def solve_basis(moment, gram, ridge, basis, omega):
                 u[q, r] = moment[start + r, q]
         for q in range(k):
             add_products(negative[q], 0, q, u, u[q])
-            u[q] /= factor[q, q]
+            for r in range(TILE):
+                u[q, r] /= factor[q, q]
         for q in range(k - 1, -1, -1):
             add_products(negative[q], q + 1, k, u, u[q])
-            u[q] /= factor[q, q]
+            for r in range(TILE):
+                u[q, r] /= factor[q, q]
         _save(solution, features, start, count, u)
-    basis[:] = solution
+    copy(solution, basis)
     products = np.zeros((k, k))
     add_adjoint(solution, 0, m, False, solution, products)
-    omega[:] = products
+    copy(products, omega)
     return True
 
 
