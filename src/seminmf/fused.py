@@ -36,6 +36,8 @@ from .ledger import add, done, linger, take, wait
 # Rows of a colour, and edges, in one item.
 _ROWS_PER_ITEM = 64
 _EDGES_PER_ITEM = 2048
+# So few rows are one item with all their colours.
+_ROWS_FOR_ONE = 512
 # A block of X stays in the cache between the two products, which want this many rows at least: ours
 # less (256 kB in double precision) than those of BLAS. Threads want so many blocks, ...
 _OWN_BLOCK, _BLAS_BLOCK = (2**15, 64), (2**18, 256)
@@ -260,6 +262,14 @@ def _by_colour(
     fit,
 ):  # fmt: skip
     """Coordinate descent on one colour after the other; returns the looks spent waiting."""
+    if bounds[-1] - bounds[0] <= _ROWS_FOR_ONE:
+        if take(ledger, phase) == 0:
+            cd_codes(
+                rows, bounds, phi, omega, codes, weights, indptr, indices, edges, alpha, sweeps,
+                fit,
+            )  # fmt: skip
+            done(ledger, phase)
+        return wait(ledger, phase, 1)
     looks = 0
     for colour in range(bounds.shape[0] - 1):
         first, stop = bounds[colour], bounds[colour + 1]
