@@ -18,7 +18,6 @@ import seminmf.factorize
 from helpers import CLASSES, KINDS, cone, data, difference, make, start, value
 from seminmf import fused
 from seminmf.engines import Engine
-from seminmf.engines import _crew as crews
 from seminmf.engines import compression as compressions
 from seminmf.engines._crew import Crew
 
@@ -272,13 +271,21 @@ def test_helpers_change_no_digit(model: str, solver: str, pause: float) -> None:
 
 
 def test_who_gets_no_help_goes_on_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the caller waits in vain, it does without helpers for a while."""
+    """Where the caller waits in vain, it does without helpers, longer each time."""
     crew, invited = Crew(1), []
     monkeypatch.setattr(Crew, "_invite", lambda self: invited.append(True))
-    looks = [10**10] + [0] * crews._REST + [5]
-    for spent in looks:
-        crew.call(lambda number, leads, bell, spent=spent: (leads, spent), ())
-    assert len(invited) == 2
+    rests = []
+    for _ in range(9):
+        invited.clear()
+        crew.call(lambda number, leads, bell: (leads, 10**10), ())
+        rests.append(crew._rest)
+        while crew._rest:
+            crew.call(lambda number, leads, bell: (leads, 0), ())
+        assert len(invited) == 1
+    assert rests == [1, 2, 4, 8, 16, 32, 64, 64, 64]
+    crew.call(lambda number, leads, bell: (leads, 5), ())
+    crew.call(lambda number, leads, bell: (leads, 10**10), ())
+    assert crew._rest == 1
 
 
 def test_threads_are_given_back_after_an_error() -> None:

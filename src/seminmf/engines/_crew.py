@@ -19,8 +19,9 @@ import numpy as np
 from ..ledger import linger
 
 # Who waits for helpers longer than this many seconds, and longer than this share of a call, sees
-# that they do not get a core, because others need it, and goes on alone for so many calls.
-_PATIENCE, _SHARE, _REST = 2e-3, 0.3, 50
+# that they do not get a core, because others need it, and goes on alone: for one call the first
+# time, for twice as many each time that it is so again, up to this many.
+_PATIENCE, _SHARE, _LONGEST_REST = 2e-3, 0.3, 64
 
 _LOOKS = 100_000  # enough to measure how long one takes
 
@@ -52,23 +53,28 @@ class Crew:
         self._number = 0
         self._asleep = 0
         self._rest = 0
+        self._next_rest = 1
         self._closed = False
 
     def call(self, function: Shared, arguments: tuple[Any, ...]) -> bool:
         """Whether the function succeeded, as it says to the one who leads."""
         self._number += 1
-        if self._rest > 0:
-            self._rest -= 1
-        elif self.helpers > 0:
+        invited = self.helpers > 0 and self._rest == 0
+        if invited:
             self._call = self._number, function, arguments
             self._invite()
         # Helpers who are not invited stay asleep: they find no new call when the bell rings.
         begin = perf_counter()
         success, looks = function(self._number, True, self._bell, *arguments)
-        if looks > 0:
-            waited = looks * _seconds_per_look()
+        if invited:
+            waited = looks * _seconds_per_look() if looks else 0.0
             if waited > max(_PATIENCE, _SHARE * (perf_counter() - begin)):
-                self._rest = _REST
+                self._rest = self._next_rest
+                self._next_rest = min(2 * self._next_rest, _LONGEST_REST)
+            else:
+                self._next_rest = 1
+        elif self._rest > 0:
+            self._rest -= 1
         return success
 
     def _invite(self) -> None:
