@@ -18,6 +18,7 @@ import seminmf.factorize
 from helpers import CLASSES, KINDS, cone, data, difference, make, start, value
 from seminmf import fused
 from seminmf.engines import Engine
+from seminmf.engines import _crew as crews
 from seminmf.engines import compression as compressions
 from seminmf.engines._crew import Crew
 
@@ -270,22 +271,57 @@ def test_helpers_change_no_digit(model: str, solver: str, pause: float) -> None:
     np.testing.assert_array_equal(found[0].objective_history_, found[1].objective_history_)
 
 
-def test_who_gets_no_help_goes_on_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the caller waits in vain, it does without helpers, longer each time."""
-    crew, invited = Crew(1), []
+class Clock:
+    """In the place of perf_counter."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize("reason", ["helpers have no core", "the caller has none"])
+def test_who_gets_no_help_goes_on_alone(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are not enough cores the caller does without helpers, longer each time."""
+    crews._seconds_per_look()  # by the true clock
+    clock, crew, invited = Clock(), Crew(1), []
+    monkeypatch.setattr(crews, "perf_counter", clock)
     monkeypatch.setattr(Crew, "_invite", lambda self: invited.append(True))
-    rests = []
-    for _ in range(9):
+
+    def call(took: float, looks: int = 0) -> bool:
+        """Whether helpers were invited."""
+
+        def function(number: int, leads: bool, bell: Any) -> tuple[bool, int]:
+            clock.now += took
+            return leads, looks
+
         invited.clear()
-        crew.call(lambda number, leads, bell: (leads, 10**10), ())
-        rests.append(crew._rest)
-        while crew._rest:
-            crew.call(lambda number, leads, bell: (leads, 0), ())
-        assert len(invited) == 1
-    assert rests == [1, 2, 4, 8, 16, 32, 64, 64, 64]
-    crew.call(lambda number, leads, bell: (leads, 5), ())
-    crew.call(lambda number, leads, bell: (leads, 10**10), ())
-    assert crew._rest == 1
+        crew.call(function, ())
+        return bool(invited)
+
+    def crowded_call() -> bool:
+        return call(1e-3, 10**10) if reason == "helpers have no core" else call(8e-3)
+
+    def pause() -> float:
+        """Seconds until helpers are invited again."""
+        since = clock.now
+        while not call(1e-3):
+            pass
+        return clock.now - since
+
+    assert call(1e-3)
+    assert call(1.1e-3, 5)
+    pauses = []
+    for _ in range(8):
+        assert crowded_call()
+        pauses.append(pause())
+    expected = [0.005 * 2**power for power in range(6)] + [0.16] * 2
+    np.testing.assert_allclose(pauses, expected, atol=2.5e-3)
+    clock.now += 1
+    assert call(1e-3)
+    assert crowded_call()
+    assert pause() == pytest.approx(0.005, abs=2.5e-3)
 
 
 def test_threads_are_given_back_after_an_error() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import lru_cache
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -18,10 +19,14 @@ import numpy as np
 
 from ..ledger import linger
 
-# Who waits for helpers longer than this many seconds, and longer than this share of a call, sees
-# that they do not get a core, because others need it, and goes on alone: for one call the first
-# time, for twice as many each time that it is so again, up to this many.
-_PATIENCE, _SHARE, _LONGEST_REST = 2e-3, 0.3, 64
+# Where the caller waits for helpers longer than this many seconds, and longer than this share of a
+# call, they do not get a core, because others need it. Where a call takes so many times as long as
+# the fastest, and so many seconds more, the caller itself had to give up its core, as happens while
+# the threads of a BLAS product before the fit wait awake for the next.
+_PATIENCE, _SHARE = 2e-3, 0.3
+_TIMES, _SECONDS = 5, 1e-3
+# Then it goes on alone for a pause of so many seconds, which is doubled if it is so again soon.
+_SHORTEST, _LONGEST = 5e-3, 0.16
 
 _LOOKS = 100_000  # enough to measure how long one takes
 
@@ -52,30 +57,34 @@ class Crew:
         self._call: tuple[int, Shared, tuple[Any, ...]] | None = None
         self._number = 0
         self._asleep = 0
-        self._rest = 0
-        self._next_rest = 1
+        self._fastest = inf
+        self._pause = _SHORTEST
+        self._alone_until = -inf
         self._closed = False
 
     def call(self, function: Shared, arguments: tuple[Any, ...]) -> bool:
         """Whether the function succeeded, as it says to the one who leads."""
         self._number += 1
-        invited = self.helpers > 0 and self._rest == 0
+        begin = perf_counter()
+        invited = self.helpers > 0 and begin >= self._alone_until
         if invited:
             self._call = self._number, function, arguments
             self._invite()
         # Helpers who are not invited stay asleep: they find no new call when the bell rings.
-        begin = perf_counter()
         success, looks = function(self._number, True, self._bell, *arguments)
         if invited:
-            waited = looks * _seconds_per_look() if looks else 0.0
-            if waited > max(_PATIENCE, _SHARE * (perf_counter() - begin)):
-                self._rest = self._next_rest
-                self._next_rest = min(2 * self._next_rest, _LONGEST_REST)
-            else:
-                self._next_rest = 1
-        elif self._rest > 0:
-            self._rest -= 1
+            self._judge(begin, perf_counter(), looks)
         return success
+
+    def _judge(self, begin: float, end: float, looks: int) -> None:
+        """Make a pause if there was no core for all in a call with helpers."""
+        took, waited = end - begin, looks * _seconds_per_look() if looks else 0.0
+        self._fastest = min(self._fastest, took)
+        crowded = took > _TIMES * self._fastest + _SECONDS
+        if crowded or waited > max(_PATIENCE, _SHARE * took):
+            soon = begin - self._alone_until < _LONGEST
+            self._pause = min(2 * self._pause, _LONGEST) if soon else _SHORTEST
+            self._alone_until = end + self._pause
 
     def _invite(self) -> None:
         if not self._threads:
