@@ -86,6 +86,8 @@ class Arrival:
     seconds: float
     iterations: int
     value: float
+    first: float
+    """Seconds until the first iteration was done."""
     whole: float
     """Seconds until ``fit`` returned."""
 
@@ -97,12 +99,13 @@ def time_to(
 
     ``measure(progress)`` is the value, by default the objective; the clock stands still in it.
     """
-    arrived, iterations, value = float("inf"), 0, float("inf")
+    arrived, iterations, value, first = float("inf"), 0, float("inf"), float("inf")
     watch = Stopwatch()
 
     def check(progress: Any) -> bool:
-        nonlocal arrived, iterations, value
+        nonlocal arrived, iterations, value, first
         now = watch.seconds()
+        first = min(first, now)
         with watch.paused():
             value = progress.objective if measure is None else measure(progress)
             iterations = progress.iteration
@@ -113,4 +116,4 @@ def time_to(
     estimator.set_params(callback=check)
     watch = Stopwatch()
     estimator.fit(X)
-    return Arrival(arrived, iterations, value, watch.seconds())
+    return Arrival(arrived, iterations, value, first, watch.seconds())
