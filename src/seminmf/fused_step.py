@@ -142,37 +142,20 @@ class FusedStep:
         etas: tuple[float, float],
         new: Point,
         next_start: FloatArray,
+        *,
+        step: bool = True,
     ) -> Moments | None:
         """From ``old`` to ``new``, with the ``etas`` before and after.
 
         ``next_start`` receives the codes that the moments belong to, if it is not empty. Returns
-        None, with nothing written, where the system for the basis is singular.
+        None, with nothing written, where the system for the basis is singular. Without a ``step``
+        the two points are one, which is measured.
         """
-        return self._run(self._sweeps, old, moments, alpha, beta, etas, new, next_start)
-
-    def measure(self, point: Point, alpha: float) -> Moments:
-        """Everything that follows from basis and codes, and the moments at the codes."""
-        # What is not looked at, but has to be there.
-        moments = Moments(np.zeros_like(self._spare.moment), np.zeros_like(self._spare.gram))
-        found = self._run(-1, point, moments, alpha, 0.0, (0.0, 0.0), point, point.codes[:0])
-        assert found is not None
-        return found
-
-    def _run(
-        self,
-        sweeps: int,
-        old: Point,
-        moments: Moments,
-        alpha: float,
-        beta: float,
-        etas: tuple[float, float],
-        new: Point,
-        next_start: FloatArray,
-    ) -> Moments | None:
         following, number = self._spare, self._type
         arguments = (
             fused.new_ledger(self._bounds, self._chunks), *self._constant,
-            sweeps, number(alpha if self._coupled else 0), beta, number(etas[0]), number(etas[1]),
+            self._sweeps if step else -1,
+            number(alpha if self._coupled else 0), beta, number(etas[0]), number(etas[1]),
             moments.moment, moments.gram, old.lengths, old.codes, old.weights, old.edges,
             new.basis, new.lengths, new.codes, new.residuals, new.weights, new.edges,
             next_start, following.moment, following.gram,
@@ -182,3 +165,11 @@ class FusedStep:
         self._spare = moments
         new.loss, new.graph_penalty, new.basis_penalty = self._totals.tolist()
         return following
+
+    def measure(self, point: Point, alpha: float) -> Moments:
+        """Everything that follows from basis and codes, and the moments at the codes."""
+        # What is not looked at, but has to be there.
+        moments = Moments(np.zeros_like(self._spare.moment), np.zeros_like(self._spare.gram))
+        found = self(point, moments, alpha, 0.0, (0.0, 0.0), point, point.codes[:0], step=False)
+        assert found is not None
+        return found
