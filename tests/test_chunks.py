@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 import reference
 import seminmf.factorize
 from helpers import GRAPH_MODELS, data, difference, make, problem, start
-from seminmf import L21SemiNMF, fused
+from seminmf import L21SemiNMF, cutting
 from seminmf.engines import Engine
 from seminmf.graph import NeighbourGraph
 
@@ -49,7 +49,7 @@ GRAPHS = {"near": chain(), "shuffled": shuffled(chain()), "everywhere": everywhe
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of some 128 samples."""
-    monkeypatch.setattr(fused, "_OWN_BLOCK", (1, 8))
+    monkeypatch.setattr(cutting, "_OWN_BLOCK", (1, 8))
     assert len(Engine(np.zeros((N, M)), K).chunks) == 6
 
 
@@ -71,7 +71,7 @@ def prepared(matrix: Any) -> NeighbourGraph:
 def test_only_many_samples_of_few_features_are_cut(
     shape: tuple[int, int], k: int, count: int
 ) -> None:
-    chunks = fused.cut_chunks(*shape, k)
+    chunks = cutting.cut_chunks(*shape, k)
     assert len(chunks) == count + 1
     assert (chunks[0], chunks[-1]) == (0, shape[0])
     assert np.ptp(np.diff(chunks)) <= 1
@@ -175,7 +175,7 @@ def test_callback_sees_samples_in_the_given_order() -> None:
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_threads_make_no_difference(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     n, m, k = 6_000, 12, 4
-    monkeypatch.setattr(fused, "_OWN_BLOCK", (1, 80))
+    monkeypatch.setattr(cutting, "_OWN_BLOCK", (1, 80))
     graph = {"near": chain(n), "shuffled": shuffled(chain(n)), "everywhere": everywhere(n)}[kind]
     X = data(n, m)
     found = []

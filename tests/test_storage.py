@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import reference
 import seminmf.factorize
 from helpers import CLASSES, KINDS, cone, data, difference, make, start, value
-from seminmf import fused
+from seminmf import cutting
 from seminmf.engines import Engine
 from seminmf.engines import _crew as crews
 from seminmf.engines import compression as compressions
@@ -121,8 +121,8 @@ def test_shards_of_the_compiled_iteration(
     X = data(400, 30)
     whole = run(model, X, solver=solver)
     assert len(Engine(X, 3).row_shards) == 2
-    monkeypatch.setattr(fused, "_SMALL", 0)
-    monkeypatch.setattr(fused, "_OWN_BLOCK", (2**15, 10))
+    monkeypatch.setattr(cutting, "_SMALL", 0)
+    monkeypatch.setattr(cutting, "_OWN_BLOCK", (2**15, 10))
     assert len(Engine(X, 3).row_shards) > 4
     other = run(model, X, solver=solver)
     assert other.objective_ == pytest.approx(whole.objective_, rel=TIGHT)

@@ -10,14 +10,11 @@ a chunk. Everything that is done for a chunk is done before the next: its rows o
 are then still in the cache when the second product and the neighbours want them.
 """
 
-from itertools import pairwise
-
 import numpy as np
 
 from ._compile import compiled, part_of_compiled
 from .graph_kernels import edge_weights
 from .kernels import (
-    SKINNY,
     add_adjoint,
     add_to,
     cd_codes,
@@ -38,51 +35,8 @@ _ROWS_PER_ITEM = 64
 _EDGES_PER_ITEM = 2048
 # So few rows are one item with all their colours.
 _ROWS_FOR_ONE = 512
-# A block of X stays in the cache between the two products, which want this many rows at least: ours
-# less (256 kB in double precision) than those of BLAS. Threads want so many blocks, ...
-_OWN_BLOCK, _BLAS_BLOCK = (2**15, 64), (2**18, 256)
-_FEWEST_BLOCKS = 8
-# ... but so few numbers are not worth cutting up.
-_SMALL = 2**15
-# Each shard of blocks has its own sums. Fixed by the shape of X alone, so that the order of the
-# additions, and with it every digit of the result, is the same for any number of threads.
-_MOST_SHARDS = 16
-# With more features than this the products take so long that chunks make no difference.
-_MOST_FEATURES_FOR_CHUNKS = 512
 # How often a helper looks for the next iteration before it goes to sleep: some 0.2 ms.
 _LOOKS = 100_000
-
-
-def _evenly(last, count):
-    """Bounds of ``count`` parts of equal size, as far as possible, from 0 to ``last``."""
-    # On small data NumPy's linspace takes as long as an iteration.
-    return np.array([0, last]) if count == 1 else np.linspace(0, last, count + 1).astype(np.int64)
-
-
-def cut_rows(n_samples, n_features, n_components):
-    """Where the blocks of rows begin and end, and which blocks make up the shards."""
-    entries, fewest = _OWN_BLOCK if n_features * n_components <= SKINNY else _BLAS_BLOCK
-    rows = max(min(entries // n_features, n_samples // _FEWEST_BLOCKS), fewest)
-    small = n_samples * n_features <= _SMALL
-    count = 1 if small else max(1, round(n_samples / rows))
-    return _evenly(n_samples, count), _evenly(count, min(count, _MOST_SHARDS))
-
-
-def cut_chunks(n_samples, n_features, n_components):
-    """Where the chunks begin and end in which the samples of a graph are gone through."""
-    entries, fewest = _OWN_BLOCK
-    count = 1
-    if n_features <= min(_MOST_FEATURES_FOR_CHUNKS, SKINNY // n_components):
-        count = max(1, round(n_samples / (_MOST_SHARDS * max(entries // n_features, fewest))))
-    return _evenly(n_samples, count)
-
-
-def cut_each_chunk(chunks):
-    """Blocks and shards as in `cut_rows`, and which shards make up the chunks."""
-    cuts = [np.linspace(*ends, _MOST_SHARDS + 1)[:-1] for ends in pairwise(chunks)]
-    blocks = np.append(np.concatenate(cuts), chunks[-1]).astype(np.int64)
-    shards = np.arange(len(blocks))
-    return blocks, shards, shards[::_MOST_SHARDS]
 
 
 def padded_width(n_components, dtype):

@@ -13,6 +13,7 @@ import numpy as np
 
 from . import fused
 from ._types import FloatArray, IntArray
+from .cutting import cut_each_chunk
 from .engines import Engine
 from .graph import NeighbourGraph
 from .objective import Objective
@@ -107,7 +108,7 @@ class FusedStep:
         if graph is not None and sweeps > 0:
             rows, bounds, groups = graph.order, graph.colour_starts, graph.groups
             if len(graph.chunks) > 2:
-                blocks, shards, chunks = fused.cut_each_chunk(graph.chunks)
+                blocks, shards, chunks = cut_each_chunk(graph.chunks)
             if engine.numbering is not None:
                 gathered = int(np.diff(graph.chunks).max())
         width, most = fused.padded_width(k, dtype), int(chunks[1])

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from ..fused import cut_chunks, cut_rows
+from ..cutting import cut_chunks, cut_rows
 from ._blocks import Block, ScatteredBlock, cut, row_squares
 from ._threads import WORTH_SHARING, Team
 
