@@ -56,7 +56,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     except RuntimeError as error:
         warnings.warn(
             f"Compiled code cannot be kept on disk ({error}), so that every new process compiles "
-            "it again, which takes some seconds. Set the environment variable NUMBA_CACHE_DIR to "
+            "it again, which takes half a minute. Set the environment variable NUMBA_CACHE_DIR to "
             "a folder that can be written to.",
             RuntimeWarning,
             stacklevel=2,
