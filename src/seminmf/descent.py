@@ -21,12 +21,15 @@ import numpy as np
 
 from . import fused, kernels
 from ._types import FloatArray, IntArray
-from .engines import Block, LazyCompression, Space, Visitor
-from .fused_step import CANCELLATION, FusedStep, Moments, Point
+from .engines import Block, LazyCompression, Space, Subspace, Visitor
+from .fused_step import FusedStep, Moments, Point
 from .graph import NeighbourGraph
 from .objective import Floors, Norm, Objective, SquaredNorm
 from .updates import BasisRule, CodesRule, Coupling, LeastSquaresBasis, no_coupling
 
+# ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses half the digits when it is this small against ‖x‖²:
+# such residuals are computed directly. Keyed by the bytes of a number.
+_CANCELLATION = {8: 1e-4, 4: 1e-2}
 # Extrapolation: first step, growth after a success, ceiling.
 ETA_START, _ETA_GROWTH, _ETA_MOST = 0.7, 1.05, 0.95
 # Rows per task when the codes of a graph model are updated on several threads.
@@ -60,38 +63,40 @@ class Descent:
 
         Go on with the ``compression`` of X when that is due.
         """
-        self.space, self.objective, self.scheme = space, objective, scheme
-        engine = space.engine
+        self.objective, self.scheme = objective, scheme
+        self.scale = 1.0
+        self._given = graph, share
+        self._compression = None if compression is None or not compression.possible else compression
+        self._settle(space, basis, codes)
+
+    def _settle(self, space: Space, basis: FloatArray, codes: FloatArray) -> None:
+        """Begin in a space at (basis, codes), codes and all that was given in the given order."""
+        graph, share = self._given
         # Codes and all that belongs to samples may be stored in another order than the samples.
         self._numbering = None
-        if graph is not None and scheme.codes.sequential and engine.array is not None:
+        if graph is not None and self.scheme.codes.sequential and space.engine.array is not None:
             self._numbering = graph.numbering
         if graph is not None and self._numbering is not None:
-            engine = engine.renumbered(self._numbering)
             graph = graph.renumbered
             codes = codes[self._numbering]
             share = None if share is None else share[self._numbering]
-        self.engine, self.graph, self.share = engine, graph, share
-        self.scale = 1.0
-        self._waiting = None
-        if compression is not None and compression.possible and space.compression is None:
-            self._waiting = compression
-        edges = np.zeros(0, engine.dtype) if graph is None else graph.base.copy()
+        self.graph, self.share = graph, share
+        dtype, coupled = codes.dtype, graph is not None
+        edges = np.zeros(0, dtype) if graph is None else graph.base.copy()
         self.current = Point.at(basis, codes, edges)
         self.trial = self.current.empty_copy()
         # The points Y are kept only where neighbours want to see them before they have moved.
-        self._spare = np.empty_like(codes if scheme.accelerate and graph is not None else codes[:0])
+        self._spare = np.empty_like(codes if self.scheme.accelerate and coupled else codes[:0])
         self._start_eta = 0.0
-        self._fit = np.empty(len(codes), engine.dtype)
+        self._fit = np.empty(len(codes), dtype)
         self._within: IntArray = np.arange(len(codes))
-        self._cancellation = CANCELLATION[engine.dtype.itemsize]
-        self._step = self._fused_step()
+        self._enter(space)
         if self._step is None:
             self.moments = self._measure(self.current)
             self._measure_graph(self.current)
         else:
-            self.moments = self._step.measure(self.current, objective.alpha)
-        if scheme.accelerate:
+            self.moments = self._step.measure(self.current, self.objective.alpha)
+        if self.scheme.accelerate:
             self._rescale()
         self.trial.codes[:] = codes
 
@@ -233,7 +238,7 @@ class Descent:
             return None
         return FusedStep(
             self.engine, self.objective, self.scheme.codes.sweeps, self.graph, self.share,
-            self._fit, self.current.codes.shape[1],
+            self._fit, self.current.codes.shape[1], self._cancellation,
         )  # fmt: skip
 
     def _update_coupled(self, graph: NeighbourGraph, omega: FloatArray) -> None:
@@ -311,16 +316,41 @@ class Descent:
         self.objective = self.objective.rescaled(change)
         self.scale *= change
 
+    # Spaces
+
+    def _enter(self, space: Space) -> None:
+        """Take the samples from this space."""
+        engine, confined = space.engine, isinstance(space, Subspace)
+        self.space = space
+        self.engine = engine if self._numbering is None else engine.renumbered(self._numbering)
+        whole = not confined and space.compression is None
+        self._waiting = self._compression if whole else None
+        # In a subspace nothing can be computed directly: of the rest of x only the length is known.
+        self._cancellation = 0.0 if confined else _CANCELLATION[engine.dtype.itemsize]
+        self._step = self._fused_step()
+
     def _compress_if_due(self) -> None:
         """Go on in the compressed features. From the first basis step on U lies in them."""
         space = None if self._waiting is None else self._waiting.due()
         if space is not None and space.compression is not None:
-            self._waiting = None
-            self.space, self.engine = space, space.engine
             self.current.basis = space.compression.lower(self.current.basis)
             self.trial.basis = np.empty_like(self.current.basis)
             self.moments.moment = space.compression.lower(self.moments.moment)
-            self._step = self._fused_step()
+            self._enter(space)
+
+    @property
+    def confined(self) -> bool:
+        """Whether the basis is confined to a subspace."""
+        return isinstance(self.space, Subspace)
+
+    def widen(self) -> float:
+        """Go on in the space around the subspace; returns J, now with all its digits."""
+        space = self.space
+        assert isinstance(space, Subspace)
+        basis, codes = space.widened(self.current.basis), self._in_given_order(self.current.codes)
+        del self.current, self.trial, self._spare  # as large as what takes their place
+        self._settle(space.wider, basis, codes)
+        return self.value(self.current)
 
     def iterate(self, eta: float) -> tuple[float, float]:
         """One iteration with extrapolation ``eta`` after it; returns J and the next ``eta``."""

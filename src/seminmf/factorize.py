@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from . import init as starts
 from ._types import FloatArray
 from .descent import Descent, Scheme
-from .engines import Engine, LazyCompression, Space
+from .engines import Engine, LazyCompression, Space, leading_subspace
 from .graph import NeighbourGraph
 from .objective import PAPER_FLOORS, Floors, Measure, Objective
 from .projection import nonnegative_codes
@@ -85,14 +85,34 @@ def _looks_at_data(plan: Plan, number: int) -> bool:
     )
 
 
-def _space(plan: Plan, engine: Engine, compression: LazyCompression, number: int) -> Space:
-    """Where a run starts: if that is cheap in the span of the samples, where all is faster."""
-    compressed = None
-    if _looks_at_data(plan, number) and not plan.nonnegative:
-        compressed = compression.at_once(
-            np.inf if starts.few_samples(engine) else _FEWEST_ITERATIONS
-        )
-    return compressed or Space(engine)
+def _space(
+    plan: Plan,
+    engine: Engine,
+    compression: LazyCompression,
+    share: FloatArray | None,
+    number: int,
+) -> Space:
+    """Where a run starts: if that is cheap in the span of the samples, where all is faster.
+
+    With a graph, which takes many iterations, in the leading directions if the start comes from
+    them. Without one the start is so near to the end that they bring nothing.
+    """
+    space = Space(engine)
+    if not _looks_at_data(plan, number) or plan.nonnegative:
+        return space
+    space = (
+        compression.at_once(np.inf if starts.few_samples(engine) else _FEWEST_ITERATIONS) or space
+    )
+    if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
+        weights = _start_weights(plan, engine, share)
+        return leading_subspace(space, plan.n_components, weights) or space
+    return space
+
+
+def _start_weights(plan: Plan, engine: Engine, share: FloatArray | None) -> FloatArray:
+    """Those of the loss at U = 0."""
+    weights = plan.loss.weights(np.sqrt(engine.squares), _SHORTEST * plan.length)
+    return weights if share is None else weights * share
 
 
 def _make_start(
@@ -125,8 +145,7 @@ def _data_start(
         return starts.kmeans_start(engine, k, share, rng)
     if plan.init == "exemplar":
         return starts.exemplar_start(engine, k, rng)
-    weights = plan.loss.weights(np.sqrt(engine.squares), _SHORTEST * plan.length)
-    weights = weights if share is None else weights * share
+    weights = _start_weights(plan, engine, share)
     if plan.nonnegative:
         return starts.nonnegative_svd_start(engine, k, weights, rng)
     refine = plan.alpha == 0 and plan.loss.power == 2
@@ -202,13 +221,14 @@ def factorize(
         if matrix is not None:
             graph = NeighbourGraph.prepare(matrix, squares, engine.dtype, engine.chunks)
         for number in range(plan.n_init):
-            space = _space(plan, engine, compression, number)
+            space = _space(plan, engine, compression, share, number)
             start = _make_start(plan, space.engine, share, rng, number)
             local = replace(objective, floors=_floors(plan, *start))
             waiting = None if plan.nonnegative else compression
             descent = Descent(space, local, scheme, graph, share, *start, waiting)
+            del space, start  # their arrays are as large as the codes
             solution = run(descent, plan.stopping, plan.callback, number)
-            del descent, start  # their arrays are as large as the codes
+            del descent
             if best is None or solution.rank < best.rank:
                 best = solution
         assert best is not None

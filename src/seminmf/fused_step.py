@@ -18,10 +18,6 @@ from .engines import Engine
 from .graph import NeighbourGraph
 from .objective import Objective
 
-# ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses half the digits when it is this small against ‖x‖²:
-# such residuals are computed directly. Keyed by the bytes of a number.
-CANCELLATION = {8: 1e-4, 4: 1e-2}
-
 
 @dataclass
 class Point:
@@ -79,6 +75,8 @@ class FusedStep:
     fit : array of shape (n_samples,)
         Receives ‖x − Uv‖² − ‖x‖².
     n_components : int
+    cancellation : float
+        Residuals whose squares are below this share of ‖x‖² are computed directly.
     """
 
     def __init__(
@@ -90,6 +88,7 @@ class FusedStep:
         share: FloatArray | None,
         fit: FloatArray,
         n_components: int,
+        cancellation: float,
     ) -> None:
         X = engine.array
         assert X is not None
@@ -131,7 +130,7 @@ class FusedStep:
             np.empty((n if self._coupled else 0, width), dtype), fit,
             objective.loss.power, objective.graph.power,
             dtype.type(floors.residual), floors.edge, floors.basis,
-            dtype.type(CANCELLATION[dtype.itemsize]),
+            dtype.type(cancellation),
         )  # fmt: skip
 
     def __call__(

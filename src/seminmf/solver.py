@@ -17,6 +17,10 @@ from .descent import ETA_START, Descent
 from .engines import Space
 from .objective import Objective
 
+# Where J falls by a smaller share than this per iteration, a subspace has given what it can: its
+# lowest J is above that of the whole space by more.
+_AT_REST = 1e-4
+
 
 class Status(Enum):
     """How a run ended."""
@@ -98,10 +102,16 @@ def run(
         ):
             status = Status.STOPPED
             break
-        if stopping.tol > 0 and previous - value <= stopping.tol * abs(previous):
+        fall = previous - value
+        if descent.confined:
+            if fall <= max(stopping.tol, _AT_REST) * abs(previous):
+                history[-1] = value = descent.widen()
+        elif stopping.tol > 0 and fall <= stopping.tol * abs(previous):
             status = Status.CONVERGED
             break
         previous = value
+    if descent.confined:
+        history[-1] = descent.widen()
     basis, codes = descent.factors()
     return Solution(
         descent.space, basis, codes, descent.residuals(), descent.problem(), history, status

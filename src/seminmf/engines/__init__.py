@@ -3,5 +3,15 @@
 from ._blocks import Block, row_squares
 from .compression import LazyCompression, Space
 from .memory import Engine, Visitor
+from .subspace import Subspace, leading_subspace
 
-__all__ = ["Block", "Engine", "LazyCompression", "Space", "Visitor", "row_squares"]
+__all__ = [
+    "Block",
+    "Engine",
+    "LazyCompression",
+    "Space",
+    "Subspace",
+    "Visitor",
+    "leading_subspace",
+    "row_squares",
+]

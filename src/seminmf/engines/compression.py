@@ -160,9 +160,7 @@ class LazyCompression:
     def _make(self, compression: Compression | None) -> None:
         if compression is not None:
             engine = Engine(
-                compression.L, self._n_components, squares=self._full.squares, lower=True
-            )
-            # It works with the team of the engine of X.
-            engine.team = self._full.team
-            engine.team.adapt(engine.operations)
+                compression.L, self._n_components, squares=self._full.squares, lower=True,
+                team=self._full.team,
+            )  # fmt: skip
             self._space = Space(engine, compression)

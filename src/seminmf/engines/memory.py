@@ -50,6 +50,8 @@ class Engine:
         ‖x_i‖² where they are known already.
     lower : bool
         Whether X has only zeros right of its diagonal.
+    team : Team or None
+        Of an engine for the same samples, to work with; None makes one.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Engine:
         block_rows: int | None = None,
         squares: FloatArray | None = None,
         lower: bool = False,
+        team: Team | None = None,
     ) -> None:
         self.X, self.lower = X, lower
         self.n_samples, self.n_features = X.shape
@@ -81,7 +84,11 @@ class Engine:
         self.row_blocks, self.row_shards = cut_rows(*shape)
         self.chunks = cut_chunks(*shape)
         self.numbering: IntArray | None = None
-        self.team = Team(operations, len(self._shards), len(self.row_shards) - 1)
+        if team is None:
+            self.team = Team(operations, len(self._shards), len(self.row_shards) - 1)
+        else:
+            self.team = team
+            team.adapt(operations)
         if squares is None:
             squares = row_squares(X)
         self.squares: FloatArray = squares
@@ -172,11 +179,15 @@ class Engine:
         _, parts = self.sweep(None, visit)
         return reduce(np.add, parts)
 
-    def weighted_square_times(self, weights: FloatArray, directions: FloatArray) -> FloatArray:
-        """Xᵀ·(w∘(X·D)) in one pass; ``weights`` has one column."""
+    def weighted_square_times(
+        self, weights: FloatArray, directions: FloatArray, products: FloatArray | None = None
+    ) -> FloatArray:
+        """Xᵀ·(w∘(X·D)) in one pass; ``weights`` has one column, ``products`` receives X·D."""
 
         def visit(rows: slice, block: Block, phi: FloatArray | None) -> tuple[FloatArray, None]:
             assert phi is not None
+            if products is not None:
+                products[rows] = phi
             return weights[rows] * phi, None
 
         moment, _ = self.sweep(directions, visit)

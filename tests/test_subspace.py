@@ -1,0 +1,274 @@
+"""Graph models go down in a few leading directions of X before they go on in all features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+import reference
+from helpers import GRAPH_MODELS, cone, converging_or_not, data, difference, make, problem, value
+from seminmf import L21SemiNMF, cutting, descent
+from seminmf.engines import Engine, Space, Subspace, leading_subspace
+from seminmf.engines import subspace as module
+
+N, M, K = 150, 60, 3
+
+
+@pytest.fixture
+def small_problems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Subspaces whatever they save."""
+    monkeypatch.setattr(module, "_WORTH_MAKING", 0)
+
+
+@pytest.fixture
+def spaces(monkeypatch: pytest.MonkeyPatch) -> list[Space]:
+    """All that a run enters."""
+    entered: list[Space] = []
+    enter = descent.Descent._enter
+
+    def watched(self: Any, space: Space) -> None:
+        entered.append(space)
+        enter(self, space)
+
+    monkeypatch.setattr(descent.Descent, "_enter", watched)
+    return entered
+
+
+def stationarity(p: reference.Problem, model: Any) -> float:
+    """As in `seminmf.stationarity`, in all features, by whole matrices."""
+    U, V = model.components_.T, model.codes_
+    d, b, W = reference.weights(p, U, V)
+    degree = W.sum(axis=1)
+    gradient = d[:, None] * (V @ (U.T @ U) - p.X @ U) + p.alpha * (degree[:, None] * V - W @ V)
+    curvature = d[:, None] * (U.T @ U).diagonal() + p.alpha * degree[:, None]
+    step = V - np.maximum(V - gradient / curvature, 0)
+    system = V.T @ (d[:, None] * V) + p.beta * np.diag(b)
+    change = U - np.linalg.solve(system, (p.X.T @ (d[:, None] * V)).T).T
+    of_codes = (curvature * step**2).sum() / (curvature * V**2).sum()
+    of_basis = ((change @ system) * change).sum() / ((U @ system) * U).sum()
+    return float(np.sqrt(max(of_codes, of_basis)))
+
+
+def directions(entered: list[Space]) -> list[bool]:
+    return [isinstance(space, Subspace) for space in entered]
+
+
+def test_directions_are_orthonormal_and_lead() -> None:
+    X = data(4_000, 200, rank=8) + 0.01 * data(4_000, 200)
+    weights = 1 / np.linalg.norm(X, axis=1)
+    found = leading_subspace(Space(Engine(X, 4)), 4, weights)
+    assert found is not None
+    Q = found.directions
+    np.testing.assert_allclose(Q.T @ Q, np.eye(20), atol=1e-12)
+    np.testing.assert_allclose(found.engine.X, X @ Q, atol=1e-10 * np.abs(X).max())
+    weighted = np.sqrt(weights)[:, None] * X
+    best = np.linalg.svd(weighted, compute_uv=False)[:4]
+    np.testing.assert_allclose(np.linalg.svd(weighted @ Q, compute_uv=False)[:4], best, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rank", [1, 5])
+def test_directions_of_data_without_so_many(rank: int) -> None:
+    X = data(4_000, 200, rank=rank)
+    found = leading_subspace(Space(Engine(X, 4)), 4, np.ones(4_000))
+    assert found is not None
+    np.testing.assert_allclose(found.directions.T @ found.directions, np.eye(20), atol=1e-12)
+    np.testing.assert_allclose(found.engine.X @ found.directions.T, X, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("shape", "k", "pays"),
+    [
+        ((2_007, 256), 16, True),
+        ((50_000, 784), 20, True),
+        ((351, 34), 5, False),
+        ((5_000, 21), 10, False),
+        ((1_797, 64), 10, False),
+        ((50_000, 784), 200, False),
+    ],
+)
+def test_where_it_pays(shape: tuple[int, int], k: int, pays: bool) -> None:
+    engine = Engine(np.broadcast_to(1.0, shape), k, squares=np.ones(shape[0]))
+    assert module._pays(engine, k, 2 * (k + 6)) == pays
+
+
+def test_products_with_a_sparse_matrix_are_slow() -> None:
+    X = sp.random_array((2_000, 1_000), density=0.02, format="csr", rng=np.random.default_rng(0))
+    assert module._pays(Engine(X, 10), 10, 32)
+    assert not module._pays(Engine(X[:, :60], 10), 10, 32)
+
+
+@pytest.mark.usefixtures("small_problems")
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_a_run_goes_down_in_the_subspace_first(model: str, spaces: list[Space]) -> None:
+    X = cone(N, M, K, noise=0.5)
+    found = make(model, K).fit(X)
+    assert directions(spaces) == [True, False]
+    assert value(found, X) == pytest.approx(found.objective_, rel=1e-10)
+    history = found.objective_history_
+    assert (np.diff(history) <= 1e-12 * history[0]).all()
+    p = problem(found, X)
+    assert found.kkt_residual_ == pytest.approx(stationarity(p, found), rel=1e-6)
+    np.testing.assert_allclose(
+        found.residuals_, np.linalg.norm(X - found.codes_ @ found.components_, axis=1)
+    )
+
+
+@pytest.mark.usefixtures("small_problems")
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_the_objective_on_the_way_is_that_of_all_features(model: str) -> None:
+    X = cone(N, M, K, noise=0.5)
+    seen: list[tuple[float, Any]] = []
+    found = make(model, K, callback=lambda p: seen.append((p.objective, p.factors()))).fit(X)
+    p = problem(found, X)
+    for objective, factors in seen:
+        assert reference.objective(p, *factors) == pytest.approx(objective, rel=1e-10)
+
+
+@pytest.mark.usefixtures("small_problems")
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+@pytest.mark.parametrize("stop", ["max_iter", "callback"])
+def test_a_run_that_ends_in_the_subspace(model: str, stop: str, spaces: list[Space]) -> None:
+    X = cone(N, M, K, noise=0.5)
+    limit = {"max_iter": 2} if stop == "max_iter" else {"callback": lambda p: p.iteration == 2}
+    with converging_or_not():
+        found = make(model, K, **limit).fit(X)
+    assert directions(spaces) == [True, False]
+    assert found.n_iter_ == 2
+    assert found.components_.shape == (K, M)
+    assert value(found, X) == pytest.approx(found.objective_, rel=1e-10)
+    p = problem(found, X)
+    assert found.kkt_residual_ == pytest.approx(stationarity(p, found), rel=1e-6)
+
+
+@pytest.mark.usefixtures("small_problems")
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_it_ends_as_low_as_without(model: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = cone(N, M, K, seed=seed, noise=0.3)
+    X[:5] *= 20
+    first = make(model, K, tol=1e-7, max_iter=2_000).fit(X)
+    monkeypatch.setattr(module, "_WORTH_MAKING", np.inf)
+    other = make(model, K, tol=1e-7, max_iter=2_000).fit(X)
+    assert first.objective_ <= 1.002 * other.objective_
+
+
+@pytest.mark.usefixtures("small_problems")
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+@pytest.mark.parametrize("kind", ["sparse", "mapped", "columns", "single", "threads"])
+def test_storage(model: str, kind: str, spaces: list[Space], tmp_path: Any) -> None:
+    X = cone(N, M, K, noise=0.5)
+    X[np.abs(X) < 0.3] = 0
+    expected = make(model, K).fit(X)
+    spaces.clear()
+    Y: Any = X
+    if kind == "sparse":
+        Y = sp.csr_array(X)
+    elif kind == "mapped":
+        np.save(tmp_path / "X.npy", X)
+        Y = np.load(tmp_path / "X.npy", mmap_mode="r")
+    elif kind == "columns":
+        Y = np.asfortranarray(X)
+    elif kind == "single":
+        Y = X.astype(np.float32)
+    with threadpool_limits(1 if kind == "threads" else 2):
+        found = make(model, K).fit(Y)
+    assert directions(spaces) == [True, False]
+    assert found.codes_.dtype == Y.dtype
+    precision = 1e-3 if kind == "single" else 1e-8
+    assert found.objective_ == pytest.approx(expected.objective_, rel=precision)
+
+
+@pytest.mark.usefixtures("small_problems")
+def test_directions_of_compressed_samples(spaces: list[Space]) -> None:
+    X = cone(60, 400, 2, noise=0.5)
+    found = L21SemiNMF(2).fit(X)
+    assert directions(spaces) == [True, False]
+    assert spaces[-1].compression is not None
+    assert value(found, X) == pytest.approx(found.objective_, rel=1e-10)
+
+
+@pytest.mark.usefixtures("small_problems")
+def test_a_compression_that_waits_is_made_after_the_subspace(
+    spaces: list[Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seminmf.factorize.starts.few_samples", lambda engine: False)
+    monkeypatch.setattr("seminmf.factorize._FEWEST_ITERATIONS", 0)
+    X = cone(60, 400, 2, noise=0.5)
+    with converging_or_not():
+        found = L21SemiNMF(2, tol=0, max_iter=300).fit(X)
+    assert directions(spaces) == [True, False, False]
+    assert [space.compression is None for space in spaces] == [True, True, False]
+    assert value(found, X) == pytest.approx(found.objective_, rel=1e-10)
+
+
+@pytest.mark.usefixtures("small_problems")
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_samples_in_chunks_and_in_another_order(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cutting, "_OWN_BLOCK", (1, 2))
+    X = cone(N, M, K, noise=0.5)
+    ties = sp.eye_array(N, k=1, format="csr") + sp.eye_array(N, k=2, format="csr")
+    mixed = np.random.default_rng(0).permutation(N)
+    W = sp.csr_array(ties + ties.T)[mixed][:, mixed]
+    weights = np.random.default_rng(1).uniform(0.5, 2, N)
+    found = make(model, K, graph=W).fit(X)
+    assert value(found, X, W) == pytest.approx(found.objective_, rel=1e-10)
+    sparse = make(model, K, graph=W).fit(sp.csr_array(X))
+    assert sparse.objective_ == pytest.approx(found.objective_, rel=1e-8)
+    weighted = make(model, K, graph=W).fit(X, sample_weight=weights)
+    blocked = make(model, K, graph=W).fit(sp.csr_array(X), sample_weight=weights)
+    assert blocked.objective_ == pytest.approx(weighted.objective_, rel=1e-8)
+
+
+@pytest.mark.usefixtures("small_problems")
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_order_of_samples(model: str) -> None:
+    X = cone(N, M, K, noise=0.5)
+    mixed = np.random.default_rng(3).permutation(N)
+    found, other = make(model, K).fit(X), make(model, K).fit(X[mixed])
+    assert difference(other.codes_, found.codes_[mixed]) < 1e-6
+
+
+@pytest.mark.usefixtures("small_problems")
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_an_integer_weight_is_a_repetition(model: str) -> None:
+    X = cone(N, M, K, noise=0.5)
+    counts = np.random.default_rng(2).integers(1, 4, N)
+    weighted = make(model, K).fit(X, sample_weight=counts)
+    repeated = make(model, K).fit(np.repeat(X, counts, axis=0))
+    assert repeated.objective_ == pytest.approx(weighted.objective_, rel=1e-8)
+
+
+@pytest.mark.usefixtures("small_problems")
+def test_data_that_are_fitted_almost_exactly() -> None:
+    """In the subspace small residuals are lost to cancellation; not so at the end."""
+    X = data(N, M, rank=K)
+    found = L21SemiNMF(K, alpha=1e-9, beta=1e-9, tol=1e-6, max_iter=500).fit(X)
+    assert value(found, X) == pytest.approx(found.objective_, rel=1e-6)
+    assert np.isfinite(found.objective_history_).all()
+
+
+@pytest.mark.usefixtures("small_problems")
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"solver": "mu"},
+        {"init": "random"},
+        {"init": "kmeans"},
+        {"init": (np.ones((M, K)), np.ones((N, K)))},
+        {"alpha": 0, "beta": 0},
+    ],
+    ids=["mu", "random", "kmeans", "given", "alone"],
+)
+def test_other_runs_stay_in_the_space_of_the_features(
+    parameters: dict[str, Any], spaces: list[Space]
+) -> None:
+    X = cone(N, M, K, noise=0.5)
+    with converging_or_not():
+        L21SemiNMF(K, max_iter=5, random_state=0, **parameters).fit(X)
+    assert directions(spaces) == [False]
