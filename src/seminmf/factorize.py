@@ -172,8 +172,8 @@ def _floors(plan: Plan, basis: FloatArray, codes: FloatArray) -> Floors:
     if plan.solver == "mu":
         return PAPER_FLOORS
     share = _RELATIVE_FLOOR[basis.dtype.itemsize]
-    code = float(np.linalg.norm(codes)) / np.sqrt(len(codes)) or 1.0
-    vector = float(np.sqrt((basis * basis).sum(axis=0)).mean()) or 1.0
+    code = float(np.sqrt(np.vdot(codes, codes) / len(codes))) or 1.0
+    vector = float(np.linalg.norm(basis, axis=0).mean()) or 1.0
     return Floors(share * (plan.length or 1.0), share * code, share * vector)
 
 

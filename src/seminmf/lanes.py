@@ -11,6 +11,9 @@ from numba import types
 # Bytes of a vector.
 WIDTH = 32
 
+# Bytes of a line of the cache.
+_LINE = 64
+
 INDEX = ir.IntType(64)
 FAST = ("reassoc", "contract", "nsz", "arcp")
 
@@ -41,6 +44,20 @@ class Lanes:
     def load_spread(self, data: Any, offset: Any) -> Any:
         """One number, in every lane."""
         return self.spread(self.builder.load(self.builder.gep(data, [offset])))
+
+    def fetch(self, data: Any, count: Any) -> None:
+        """Begin to bring so many numbers into the cache; they need not exist."""
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        function = self.builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+
+        def line(offset: Any, _: list[Any]) -> list[Any]:
+            place = self.builder.bitcast(self.builder.gep(data, [offset]), byte)
+            # To read, into the second level, data.
+            self.builder.call(function, [place, flag(0), flag(2), flag(1)])
+            return []
+
+        loop(self.builder, INDEX(0), count, _LINE // self._alignment, [], line)
 
     def constant(self, value: float) -> Any:
         return ir.Constant(self._type, [value] * self.count)

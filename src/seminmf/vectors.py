@@ -24,6 +24,8 @@ from .lanes import FAST, INDEX, Lanes, blocks, loop, pieces, transposed, unpacke
 _OF_ROW = 8
 # Rows of no more vectors are taken apart without a loop.
 _SHORT = 4
+# Rows of no more numbers are fetched ahead.
+_FETCHED = 128
 
 
 @intrinsic
@@ -214,7 +216,8 @@ def rows_times(typing, X, start, stop, reach, basis, out):
     """``out[i] = X[i] · basis`` for start ≤ i < stop, where X[i, reach:] is zero.
 
     ``basis`` and ``out`` have whole vectors of columns. Four rows by up to three vectors are in
-    registers at a time, which is as much as fits.
+    registers at a time, which is as much as fits. Meanwhile the next four come from memory; of long
+    rows the processor knows by itself what comes next.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -256,6 +259,9 @@ def rows_times(typing, X, start, stop, reach, basis, out):
         for rows in (4, 1):
 
             def body(first: Any, _: list[Any], rows: int = rows) -> list[Any]:
+                with builder.if_then(builder.icmp_signed("<=", length, INDEX(_FETCHED))):
+                    following = builder.mul(builder.add(first, INDEX(rows)), length)
+                    lanes.fetch(builder.gep(X.data, [following]), builder.mul(length, INDEX(rows)))
                 all_columns(first, rows)
                 return []
 

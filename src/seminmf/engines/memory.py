@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from .. import fused
 from .._types import FloatArray, IntArray
 from ..cutting import cut_chunks, cut_rows
+from ..kernels import SKINNY
 from ._blocks import Block, ScatteredBlock, cut, row_squares
 from ._threads import WORTH_SHARING, Team
 
@@ -179,20 +181,33 @@ class Engine:
         _, parts = self.sweep(None, visit)
         return reduce(np.add, parts)
 
-    def weighted_square_times(
-        self, weights: FloatArray, directions: FloatArray, products: FloatArray | None = None
-    ) -> FloatArray:
-        """Xᵀ·(w∘(X·D)) in one pass; ``weights`` has one column, ``products`` receives X·D."""
+    def square_times(
+        self, weights: FloatArray, directions: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Xᵀ·(w∘(X·D)) and X·D in one pass."""
+        X, (n, m), count = self.array, self.X.shape, directions.shape[1]
+        width = fused.padded_width(count, self.dtype)
+        if X is not None and m * width <= SKINNY:
+            padded = np.zeros((m, width), self.dtype)
+            padded[:, :count] = directions
+            products = np.empty((n, width), self.dtype)
+            moments = np.empty((len(self.row_shards) - 1, width, m), self.dtype)
+            arguments = (
+                np.zeros(2, np.int64), self.row_blocks, self.row_shards, X, self.lower, weights,
+                padded, products, moments,
+            )  # fmt: skip
+            self.team.crew.call(fused.square_times, arguments)
+            return moments[0, :count].T, products[:, :count]
+        products = np.empty((n, count), self.dtype)
 
         def visit(rows: slice, block: Block, phi: FloatArray | None) -> tuple[FloatArray, None]:
             assert phi is not None
-            if products is not None:
-                products[rows] = phi
-            return weights[rows] * phi, None
+            products[rows] = phi
+            return weights[rows, None] * phi, None
 
         moment, _ = self.sweep(directions, visit)
         assert moment is not None
-        return moment
+        return moment, products
 
     def times(self, basis: FloatArray) -> FloatArray:
         """X·U."""

@@ -55,12 +55,10 @@ def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Su
     width = n_components + _OVERSAMPLING
     if not _pays(engine, n_components, 2 * width):
         return None
-    weights = weights[:, None]
-    random = np.random.RandomState(_SEED).standard_normal((engine.n_features, width))
-    start = np.linalg.qr(random.astype(engine.dtype))[0]
-    first = np.linalg.qr(engine.weighted_square_times(weights, start))[0]
+    drawn = np.random.RandomState(_SEED).standard_normal((engine.n_features, width))
+    first = np.linalg.qr(engine.square_times(weights, drawn.astype(engine.dtype))[0])[0]
     features = np.empty((engine.n_samples, 2 * width), engine.dtype)
-    second = engine.weighted_square_times(weights, first, features[:, :width])
+    second, features[:, :width] = engine.square_times(weights, first)
     # Orthogonal to the first also where there is nothing left of the second.
     second = np.ascontiguousarray(np.linalg.qr(np.hstack([first, second]))[0][:, width:])
     features[:, width:] = engine.times(second)
