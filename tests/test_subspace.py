@@ -79,6 +79,26 @@ def test_directions_of_data_without_so_many(rank: int) -> None:
     np.testing.assert_allclose(found.engine.X @ found.directions.T, X, atol=1e-10)
 
 
+@pytest.mark.parametrize("kind", ["dense", "single", "triangle", "sparse", "columns"])
+@pytest.mark.parametrize(("n", "m", "width"), [(700, 90, 5), (90, 90, 22), (300, 1_500, 14)])
+def test_products_with_the_square(kind: str, n: int, m: int, width: int) -> None:
+    X: Any = data(n, m)
+    if kind == "single":
+        X = X.astype(np.float32)
+    elif kind == "triangle":
+        X = np.tril(X)
+    elif kind == "columns":
+        X = np.asfortranarray(X)
+    weights = np.random.default_rng(1).uniform(0.5, 2, n).astype(X.dtype)
+    D = np.random.default_rng(2).normal(size=(m, width)).astype(X.dtype)
+    expected = X.T @ (weights[:, None] * (X @ D)), X @ D
+    engine = Engine(sp.csr_array(X) if kind == "sparse" else X, width, lower=kind == "triangle")
+    with engine:
+        found = engine.square_times(weights, D)
+    for matrix, other in zip(found, expected, strict=True):
+        assert difference(matrix, other) < (1e-5 if kind == "single" else 1e-12)
+
+
 @pytest.mark.parametrize(
     ("shape", "k", "pays"),
     [

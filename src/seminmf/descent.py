@@ -52,7 +52,7 @@ class Descent:
         self,
         space: Space,
         objective: Objective,
-        scheme: Scheme,
+        scheme: Callable[[Space], Scheme],
         graph: NeighbourGraph | None,
         share: FloatArray | None,
         basis: FloatArray,
@@ -61,10 +61,12 @@ class Descent:
     ) -> None:
         """Start at (basis, codes), which it may overwrite.
 
-        Go on with the ``compression`` of X when that is due.
+        What the ``scheme`` is may depend on the space. Go on with the ``compression`` of X when
+        that is due.
         """
-        self.objective, self.scheme = objective, scheme
+        self.objective = objective
         self.scale = 1.0
+        self._scheme_in = scheme
         self._given = graph, share
         self._compression = None if compression is None or not compression.possible else compression
         self._settle(space, basis, codes)
@@ -72,6 +74,7 @@ class Descent:
     def _settle(self, space: Space, basis: FloatArray, codes: FloatArray) -> None:
         """Begin in a space at (basis, codes), codes and all that was given in the given order."""
         graph, share = self._given
+        self.scheme = self._scheme_in(space)
         # Codes and all that belongs to samples may be stored in another order than the samples.
         self._numbering = None
         if graph is not None and self.scheme.codes.sequential and space.engine.array is not None:

@@ -7,6 +7,7 @@ the compiler.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import scipy.sparse as sp
 from . import init as starts
 from ._types import FloatArray
 from .descent import Descent, Scheme
-from .engines import Engine, LazyCompression, Space, leading_subspace
+from .engines import Engine, LazyCompression, Space, Subspace, leading_subspace
 from .graph import NeighbourGraph
 from .objective import PAPER_FLOORS, Floors, Measure, Objective
 from .projection import nonnegative_codes
@@ -63,9 +64,10 @@ class Plan:
     """Typical length of a sample."""
 
 
-def _scheme(plan: Plan, n_features: int) -> Scheme:
+def _scheme(plan: Plan, engine: Engine, space: Space) -> Scheme:
     """More sweeps pay where products with X or visits to neighbours take most of the time."""
     rule: CodesRule
+    n_features = space.engine.n_features if isinstance(space, Subspace) else engine.n_features
     if plan.solver == "mu":
         rule = Multiplicative(root=not plan.nonnegative)
     else:
@@ -213,7 +215,7 @@ def factorize(
     """
     engine = Engine(X, plan.n_components, squares=squares)
     compression = LazyCompression(engine, plan.n_components)
-    scheme = _scheme(plan, engine.n_features)
+    scheme = partial(_scheme, plan, engine)
     objective = Objective(plan.loss, plan.graph_measure, plan.alpha, plan.beta)
     best: Solution | None = None
     with engine:
