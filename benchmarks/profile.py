@@ -94,6 +94,7 @@ def stages(problem: Problem) -> Iterator[tuple[str, float]]:
     originals = []
     for module, name, title in (
         (training, "_build_graph", "check of the graph"),
+        (factorize, "leading_subspace", "leading directions"),
         (factorize, "_make_start", "start"),
         (factorize, "Descent", "first look at it"),
         (factorize.NeighbourGraph, "prepare", "colours and edges"),

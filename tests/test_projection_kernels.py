@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from seminmf import L21SemiNMF
-from seminmf.projection_kernels import nnls_rows
+from seminmf.projection_kernels import nnls_rows, robust_rows
 
 
 @pytest.mark.parametrize("present", [5e-324, 1e-310, 1e-200, 1.0, 1e200])
@@ -29,6 +29,20 @@ def test_any_start_ends_at_the_same_solution(seed: int, k: int, warm: bool) -> N
     nnls_rows(X @ basis, basis.T @ basis, np.zeros(6), codes)
     for found, sample in zip(codes, X, strict=True):
         np.testing.assert_allclose(found, nnls(basis, sample)[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("nearest", [0, 1])
+def test_a_minimum_at_the_code_of_a_neighbour_is_met_exactly(nearest: int) -> None:
+    """Reweighting comes nearer with each step, but never there."""
+    anchors = np.array([[0.3, 0.0], [2.0, 0.7]])
+    weights = np.ones(2)
+    weights[nearest] = 10
+    codes = np.zeros((1, 2))
+    robust_rows(
+        np.array([[1.0, 1.0]]), np.eye(2), np.zeros(1), np.array([0, 2]), np.array([0, 1]), weights,
+        anchors, 5.0, 1e-10, 20, 1e-9, codes,
+    )  # fmt: skip
+    np.testing.assert_array_equal(codes[0], anchors[nearest])
 
 
 def test_more_components_than_features_with_a_graph() -> None:
