@@ -33,6 +33,9 @@ _FEWEST_FOR_THREADS = 8
 # Blocks are summed up shard by shard: fixed by the shape of X alone, so that the order of the
 # additions, and with it every digit of the result, is the same for any number of threads.
 _MOST_SHARDS = 32
+# Strips in which X·Xᵀ is calculated: as many for any number of threads, for the same reason, and
+# none so narrow that BLAS becomes slow.
+_MOST_STRIPS, _STRIP_ROWS = 4, 128
 
 Visitor = Callable[[slice, Block, FloatArray | None], tuple[FloatArray | None, _Result]]
 
@@ -165,9 +168,24 @@ class Engine:
 
     @cached_property
     def gram(self) -> FloatArray:
-        """X·Xᵀ, for few samples."""
-        product = self.X @ self.X.T
-        return np.asarray(product.toarray() if sp.issparse(product) else product)
+        """X·Xᵀ, for few samples; half of it is calculated, strip by strip."""
+        X, n = self.X, self.n_samples
+        if sp.issparse(X):
+            return np.asarray((X @ X.T).toarray())
+        gram = np.empty((n, n), self.dtype)
+        count = max(min(n // _STRIP_ROWS, _MOST_STRIPS), 1)
+        strips = [slice(*ends) for ends in pairwise(np.linspace(0, n, count + 1, dtype=int))]
+
+        def fill(rows: slice) -> None:
+            before = slice(0, rows.start)
+            # A product with its own transpose is symmetric, and NumPy calculates half of it.
+            gram[rows, rows] = X[rows] @ X[rows].T
+            gram[rows, before] = X[rows] @ X[before].T
+            gram[before, rows] = gram[rows, before].T
+
+        # The longest come first, so that threads end together.
+        self.team.map(fill, reversed(strips))
+        return gram
 
     def weighted_moment(self, weights: FloatArray) -> FloatArray:
         """Xᵀ·(w∘X), for few features; ``weights`` has one column, without negative numbers."""
