@@ -29,12 +29,15 @@ from .kernels import (
 )
 from .lanes import WIDTH
 from .ledger import add, done, linger, take, wait
+from .vectors import fetch_row
 
 # Rows of a colour, and edges, in one item.
 _ROWS_PER_ITEM = 64
 _EDGES_PER_ITEM = 2048
 # So few rows are one item with all their colours.
 _ROWS_FOR_ONE = 512
+# Rows of X that are on their way from memory when one is copied.
+_ROWS_AHEAD = 4
 # How often a helper looks for the next iteration before it goes to sleep: some 0.2 ms.
 _LOOKS = 100_000
 
@@ -166,8 +169,12 @@ def _finish_block(
 
 @part_of_compiled
 def _gather(X, numbering, start, stop, rows):
-    """``rows`` = the rows of X of the samples from ``start`` to ``stop``."""
+    """``rows`` = the rows of X of the samples from ``start`` to ``stop``.
+
+    They may be anywhere in X, so that the processor has to be told which ones come next.
+    """
     for i in range(start, stop):
+        fetch_row(X, numbering[min(i + _ROWS_AHEAD, stop - 1)])
         number = numbering[i]
         for j in range(X.shape[1]):
             rows[i - start, j] = X[number, j]

@@ -212,6 +212,20 @@ def scale_rows(typing, factors, rows, out):
 
 
 @intrinsic
+def fetch_row(typing, X, i):
+    """Begin to bring row ``i`` of X into the cache."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        X, i = unpacked(context, builder, signature, arguments)
+        lanes = Lanes(context, builder, signature.args[0].dtype)
+        length = builder.extract_value(X.shape, 1)
+        lanes.fetch(builder.gep(X.data, [builder.mul(i, length)]), length)
+        return context.get_dummy_value()
+
+    return types.void(X, types.int64), generate
+
+
+@intrinsic
 def rows_times(typing, X, start, stop, reach, basis, out):
     """``out[i] = X[i] · basis`` for start ≤ i < stop, where X[i, reach:] is zero.
 
