@@ -43,7 +43,7 @@ def _measure(
 
     model.fit(X)
     best = interleave(
-        {"plain": lambda: seconds(by_formulas), "ours": ours}, rounds=1 if quick else 3, budget=25
+        {"plain": lambda: seconds(by_formulas), "ours": ours}, rounds=1 if quick else 15, budget=25
     )
     arrival = min(arrivals, key=lambda arrival: arrival.seconds)
     note = (

@@ -73,8 +73,8 @@ def _measure_graph(name: str, quick: bool) -> Iterator[Result]:
             "without": partial(per_iteration, without, X, _ITERATIONS),
             "with": partial(per_iteration, coupled, X, _ITERATIONS),
         },
-        rounds=2 if quick else 4,
-        budget=30,
+        rounds=2 if quick else 8,
+        budget=60,
     )
     yield cost(
         name, "graph term, added cost of an iteration", f"{n:,} × {m}, k={k}, p=5",
