@@ -137,15 +137,38 @@ def test_a_run_goes_down_in_the_subspace_first(model: str, spaces: list[Space]) 
     )
 
 
+def check_the_way(model: Any, X: Any, precision: float) -> None:
+    """J of the factors that a callback sees is the J that it sees."""
+    seen: list[tuple[float, Any]] = []
+    with converging_or_not():
+        model.set_params(callback=lambda p: seen.append((p.objective, p.factors()))).fit(X)
+    p = problem(model, X)
+    for objective, factors in seen:
+        assert reference.objective(p, *factors) == pytest.approx(objective, rel=precision)
+
+
 @pytest.mark.usefixtures("small_problems")
 @pytest.mark.parametrize("model", GRAPH_MODELS)
-def test_the_objective_on_the_way_is_that_of_all_features(model: str) -> None:
-    X = cone(N, M, K, noise=0.5)
-    seen: list[tuple[float, Any]] = []
-    found = make(model, K, callback=lambda p: seen.append((p.objective, p.factors()))).fit(X)
-    p = problem(found, X)
-    for objective, factors in seen:
-        assert reference.objective(p, *factors) == pytest.approx(objective, rel=1e-10)
+@pytest.mark.parametrize(("noise", "precision"), [(0.5, 1e-10), (0.003, 1e-8)])
+def test_the_objective_on_the_way_is_that_of_all_features(
+    model: str, noise: float, precision: float
+) -> None:
+    """Also where residuals are so small that in all features they would be computed directly."""
+    check_the_way(make(model, K, strength=1e-7), cone(N, M, K, noise=noise), precision)
+
+
+@pytest.mark.usefixtures("small_problems")
+def test_more_sweeps_with_more_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    sweeps: list[int] = []
+    enter = descent.Descent._enter
+
+    def watched(self: Any, space: Space) -> None:
+        sweeps.append(self.scheme.codes.sweeps)
+        enter(self, space)
+
+    monkeypatch.setattr(descent.Descent, "_enter", watched)
+    L21SemiNMF(K).fit(cone(N, 5 * M, K, noise=0.5))
+    assert sweeps == [2, 8]
 
 
 @pytest.mark.usefixtures("small_problems")
@@ -209,6 +232,7 @@ def test_directions_of_compressed_samples(spaces: list[Space]) -> None:
     assert directions(spaces) == [True, False]
     assert spaces[-1].compression is not None
     assert value(found, X) == pytest.approx(found.objective_, rel=1e-10)
+    check_the_way(L21SemiNMF(2), X, 1e-10)
 
 
 @pytest.mark.usefixtures("small_problems")
@@ -265,10 +289,12 @@ def test_an_integer_weight_is_a_repetition(model: str) -> None:
 
 
 @pytest.mark.usefixtures("small_problems")
-def test_data_that_are_fitted_almost_exactly() -> None:
+@pytest.mark.parametrize("iterations", [1, 500])
+def test_data_that_are_fitted_almost_exactly(iterations: int) -> None:
     """In the subspace small residuals are lost to cancellation; not so at the end."""
-    X = data(N, M, rank=K)
-    found = L21SemiNMF(K, alpha=1e-9, beta=1e-9, tol=1e-6, max_iter=500).fit(X)
+    X = data(N, M, rank=K) + 1e-8 * data(N, M)
+    with converging_or_not():
+        found = L21SemiNMF(K, alpha=1e-12, beta=1e-12, tol=1e-6, max_iter=iterations).fit(X)
     assert value(found, X) == pytest.approx(found.objective_, rel=1e-6)
     assert np.isfinite(found.objective_history_).all()
 
