@@ -26,7 +26,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "_compile lanes samples",
         "vectors tiles ledger",
         "kernels graph_kernels projection_kernels",
-        "fused cutting",
+        "fused start_kernels cutting",
         "engines",
         "graph updates",
         "fused_step",

@@ -18,7 +18,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": set(FAST_MATH), "error_mo
 # What compiled code is made of; a function of one file may call those of the others.
 _SOURCES = (
     "_compile", "fused", "graph_kernels", "kernels", "lanes", "ledger", "projection_kernels",
-    "tiles", "vectors",
+    "start_kernels", "tiles", "vectors",
 )  # fmt: skip
 
 

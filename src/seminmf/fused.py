@@ -21,6 +21,7 @@ from .kernels import (
     clear,
     copy,
     extrapolate,
+    longest_part,
     mu_codes,
     residual_lengths,
     scale,
@@ -28,7 +29,7 @@ from .kernels import (
     times,
 )
 from .lanes import WIDTH
-from .ledger import add, done, linger, take, wait
+from .ledger import LOOKS, add, done, linger, take, wait
 from .vectors import fetch_row
 
 # Rows of a colour, and edges, in one item.
@@ -38,8 +39,6 @@ _EDGES_PER_ITEM = 2048
 _ROWS_FOR_ONE = 512
 # Rows of X that are on their way from memory when one is copied.
 _ROWS_AHEAD = 4
-# How often a helper looks for the next iteration before it goes to sleep: some 0.2 ms.
-_LOOKS = 100_000
 
 
 def padded_width(n_components, dtype):
@@ -261,40 +260,7 @@ def codes_by_colour(
         ledger, 0, rows, bounds, phi, omega, codes, weights, indptr, indices, edges, alpha, sweeps,
         fit,
     )  # fmt: skip
-    return leads or linger(bell, number, _LOOKS), looks
-
-
-@compiled
-def square_times(
-    number, leads, bell, ledger, blocks, shards, X, lower, weights, directions, products, moments
-):  # fmt: skip
-    """``products`` = X · directions, and ``moments[0]`` = (weights ∘ products)ᵀ · X.
-
-    For threads as in `iteration`; ``moments`` has room for each shard, ``directions`` whole
-    vectors of columns.
-    """
-    if leads:
-        add(bell, 0, 1)
-    longest = 0
-    for b in range(blocks.shape[0] - 1):
-        longest = max(longest, blocks[b + 1] - blocks[b])
-    weighted = np.empty((longest, directions.shape[1]), X.dtype)
-    shard = take(ledger, 0)
-    while shard < shards.shape[0] - 1:
-        clear(moments[shard])
-        for b in range(shards[shard], shards[shard + 1]):
-            start, stop = blocks[b], blocks[b + 1]
-            times(X, start, stop, lower, directions, products[start:stop])
-            scale(weights[start:stop], products[start:stop], weighted)
-            add_adjoint(X, start, stop, lower, weighted[: stop - start], moments[shard])
-        done(ledger, 0)
-        shard = take(ledger, 0)
-    looks = wait(ledger, 0, shards.shape[0] - 1)
-    if not leads:
-        return linger(bell, number, _LOOKS), looks
-    for shard in range(1, shards.shape[0] - 1):
-        add_to(moments[0], moments[shard])
-    return True, looks
+    return leads or linger(bell, number, LOOKS), looks
 
 
 @compiled
@@ -345,9 +311,7 @@ def iteration(
     looks += wait(ledger, 0, 1)
     phase, coloured = 1, alpha > 0 and sweeps > 0
     if solved[0]:
-        longest = 0
-        for b in range(blocks.shape[0] - 1):
-            longest = max(longest, blocks[b + 1] - blocks[b])
+        longest = longest_part(blocks)
         local, weighted = np.empty((longest, k), X.dtype), np.empty((longest, k), X.dtype)
         own_products = alpha == 0 or sweeps < 0
         products = np.empty((longest, padded.shape[1]), X.dtype) if own_products else phi
@@ -404,7 +368,7 @@ def iteration(
                 ledger, phase, codes, pairs, base, graph_power == 2, edge_floor, edges, penalties
             )
     if not leads:
-        return linger(bell, number, _LOOKS), looks
+        return linger(bell, number, LOOKS), looks
     if not solved[0]:
         return False, looks
     for shard in range(1, losses.shape[0]):

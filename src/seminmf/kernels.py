@@ -73,6 +73,15 @@ def add_to(total, part):
 
 
 @compiled
+def longest_part(bounds):
+    """The largest difference of consecutive bounds."""
+    longest = 0
+    for b in range(bounds.shape[0] - 1):
+        longest = max(longest, bounds[b + 1] - bounds[b])
+    return longest
+
+
+@compiled
 def _load(matrix, rows, start, count, tile):
     """``tile[q, r] = matrix[rows[start + r], q]`` for r < count."""
     if min(count, matrix.shape[1]) * matrix.itemsize >= WIDTH:

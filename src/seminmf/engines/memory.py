@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from .. import fused
 from .._types import FloatArray, IntArray
 from ..cutting import cut_chunks, cut_rows
+from ..fused import padded_width
 from ..kernels import SKINNY
+from ..start_kernels import square_times
 from ._blocks import Block, ScatteredBlock, cut, row_squares
 from ._threads import WORTH_SHARING, Team
 
@@ -204,7 +205,7 @@ class Engine:
     ) -> tuple[FloatArray, FloatArray]:
         """Xᵀ·(w∘(X·D)) and X·D in one pass."""
         X, (n, m), count = self.array, self.X.shape, directions.shape[1]
-        width = fused.padded_width(count, self.dtype)
+        width = padded_width(count, self.dtype)
         if X is not None and m * width <= SKINNY:
             padded = np.zeros((m, width), self.dtype)
             padded[:, :count] = directions
@@ -214,7 +215,7 @@ class Engine:
                 np.zeros(2, np.int64), self.row_blocks, self.row_shards, X, self.lower, weights,
                 padded, products, moments,
             )  # fmt: skip
-            self.team.crew.call(fused.square_times, arguments)
+            self.team.crew.call(square_times, arguments)
             return moments[0, :count].T, products[:, :count]
         products = np.empty((n, count), self.dtype)
 
