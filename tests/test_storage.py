@@ -177,6 +177,16 @@ def test_compression(
         assert difference(with_.codes_, without.codes_) < 1e-5
 
 
+@pytest.mark.parametrize("n", [1, 7, 128, 300, 700])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_products_of_samples_with_samples(n: int, threads: int) -> None:
+    """In strips, on one thread or several."""
+    X = data(n, 40_000 // n + 900)
+    with threadpool_limits(threads), Engine(X, 60) as engine:
+        assert difference(engine.gram, X @ X.T) < 1e-14
+    assert difference(Engine(sp.csr_array(X), 60).gram, X @ X.T) < 1e-14
+
+
 def test_compression_is_exact_or_not_made() -> None:
     X = data(20, 90)
     U = start(20, 90, 3)[0]
