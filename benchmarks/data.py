@@ -110,7 +110,7 @@ def paper_problem(name: str) -> Problem:
 
     Waveform is generated where it cannot be found: it is a made data set to begin with.
     """
-    from seminmf.graph import knn_graph
+    from seminmf.graph.neighbours import knn_graph
 
     title, k, alpha, beta = _PAPER[name]
     try:

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from seminmf import FactorKMeans, L21SemiNMF
-from seminmf.clustering import robust_kmeans
+from seminmf.models.clustering import robust_kmeans
 from seminmf.datasets import add_outliers, make_waveform
 from seminmf.experiments.data import LOADERS, seed_for
 from seminmf.experiments.paper import DATASETS, paper_table

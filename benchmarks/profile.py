@@ -41,7 +41,7 @@ def best(action: Callable[[], Any]) -> float:
 def parts(problem: Problem) -> Iterator[tuple[str, float]]:
     """The compiled loops of an iteration, and the iteration."""
     from seminmf import L21SemiNMF, graph_kernels, kernels
-    from seminmf.graph import NeighbourGraph
+    from seminmf.graph.neighbours import NeighbourGraph
 
     X, (U, V) = problem.X, problem.start()
     (n, m), k = X.shape, problem.n_components

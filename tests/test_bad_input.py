@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import seminmf.training
+import seminmf.models.training
 from helpers import CLASSES, GRAPH_MODELS, data, make, start
 from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
 
@@ -22,9 +22,9 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any, **named: Any) -> None:
         raise AssertionError("the work began")
 
-    monkeypatch.setattr(seminmf.training, "factorize", fail)
+    monkeypatch.setattr(seminmf.models.training, "factorize", fail)
     for builder in ("knn_links", "transformer_links"):
-        monkeypatch.setattr(seminmf.training.graphs, builder, fail)
+        monkeypatch.setattr(seminmf.models.training.graphs, builder, fail)
 
 
 def positive(n: int = 20, m: int = 6) -> Any:

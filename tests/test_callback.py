@@ -9,7 +9,7 @@ import pytest
 
 import reference
 import seminmf
-import seminmf.training
+import seminmf.models.training
 from helpers import (
     KINDS,
     data,

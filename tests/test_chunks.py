@@ -12,11 +12,12 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 import reference
-import seminmf.factorize
+import seminmf.solve.factorize
 from helpers import GRAPH_MODELS, data, difference, make, problem, start
-from seminmf import L21SemiNMF, cutting
-from seminmf.engines import Engine
-from seminmf.graph import NeighbourGraph
+from seminmf import L21SemiNMF
+from seminmf.data import cutting
+from seminmf.data import Engine
+from seminmf.graph.neighbours import NeighbourGraph
 
 N, M, K = 600, 12, 3
 
@@ -134,7 +135,7 @@ def test_same_path_however_samples_are_stored(
     weights = np.random.default_rng(2).uniform(0.5, 2, N) if weighted else None
     dense = run(model, X, kind, weights=weights)
     sparse = run(model, sp.csr_array(X), kind, weights=weights)
-    monkeypatch.setattr(seminmf.factorize, "Engine", functools.partial(Engine, block_rows=70))
+    monkeypatch.setattr(seminmf.solve.factorize, "Engine", functools.partial(Engine, block_rows=70))
     blocked = run(model, X, kind, weights=weights)
     for other in (sparse, blocked):
         np.testing.assert_allclose(

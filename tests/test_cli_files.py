@@ -26,7 +26,7 @@ from seminmf.cli import _watch, applying
 from seminmf.cli._talk import Talk, plain
 from seminmf.datasets import add_outliers, make_waveform
 from seminmf.io import read_table
-from seminmf.persistence import load_with_notes
+from seminmf.models.persistence import load_with_notes
 
 pd = pytest.importorskip("pandas")
 h5py = pytest.importorskip("h5py")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from seminmf import _compile
+from seminmf.compiled import jit as _compile
 
 
 def test_without_a_cache_folder_it_warns_and_works(monkeypatch: pytest.MonkeyPatch) -> None:

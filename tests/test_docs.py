@@ -23,8 +23,8 @@ PAGES = (
 )
 PUBLIC = (
     "seminmf.anndata",
-    "seminmf.clustering",
-    "seminmf.estimators",
+    "seminmf.models.clustering",
+    "seminmf.models.estimators",
     "seminmf.metrics",
     "seminmf.plotting",
 )

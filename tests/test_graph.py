@@ -16,8 +16,8 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 
 import reference
 from helpers import GRAPH_MODELS, converging_or_not, data, make, start, value
-from seminmf.engines import Engine
-from seminmf.graph import NeighbourGraph, given_graph, knn_graph, symmetric, transformer_links
+from seminmf.data import Engine
+from seminmf.graph.neighbours import NeighbourGraph, given_graph, knn_graph, symmetric, transformer_links
 
 models = pytest.mark.parametrize("model", GRAPH_MODELS)
 

@@ -139,7 +139,7 @@ def test_importing_loads_no_compiler() -> None:
 
 
 def test_a_cache_that_cannot_be_written_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    from seminmf import _compile
+    from seminmf.compiled import jit as _compile
 
     def njit(cache: bool = False, **options: object) -> object:
         if cache:

@@ -23,7 +23,7 @@ from sklearn.neighbors import KNeighborsTransformer
 import seminmf
 from helpers import CLASSES, KINDS, Array, cone, converging_or_not, make
 from seminmf import FactorKMeans, L21SemiNMF, ModelFileError, SemiNMF, Standardized, _container
-from seminmf.persistence import Saveable, load_with_notes
+from seminmf.models.persistence import Saveable, load_with_notes
 
 N, M, K = 40, 7, 3
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from seminmf import L21SemiNMF
-from seminmf.projection_kernels import nnls_rows, robust_rows
+from seminmf.compiled.single import nnls_rows, robust_rows
 
 
 @pytest.mark.parametrize("present", [5e-324, 1e-310, 1e-200, 1.0, 1e200])

@@ -23,7 +23,7 @@ from sklearn.exceptions import NotFittedError
 
 from helpers import converging_or_not, data
 from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, Report, SemiNMF, report
-from seminmf.clustering import far_fence, robust_kmeans
+from seminmf.models.clustering import far_fence, robust_kmeans
 from seminmf.datasets import add_outliers, make_waveform
 from seminmf.metrics import majority_accuracy, majority_labels, nmi
 from seminmf.reporting.model import markup, pictures, plane

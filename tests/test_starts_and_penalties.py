@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import seminmf
-import seminmf.training
+import seminmf.models.training
 from helpers import (
     CLASSES,
     GRAPH_MODELS,
@@ -22,8 +22,8 @@ from helpers import (
     value,
 )
 from seminmf import NMF, L21SemiNMF, SemiNMF
-from seminmf.init import _eigenvectors
-from seminmf.samples import typical_length
+from seminmf.solve.starts import _eigenvectors
+from seminmf.data.samples import typical_length
 
 kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
 solvers = pytest.mark.parametrize("solver", ["cd", "mu"])
@@ -104,8 +104,8 @@ def test_no_eigenvectors_of_infinity() -> None:
 
 def test_an_infinite_start_does_not_win(monkeypatch: pytest.MonkeyPatch) -> None:
     """If one of several starts fails numerically the others count."""
-    import seminmf.factorize as factorize
-    from seminmf.solver import Status
+    import seminmf.solve.factorize as factorize
+    from seminmf.solve.loop import Status
 
     real = factorize.run
 
@@ -147,7 +147,7 @@ def test_without_alpha_no_graph_is_built(
         raise AssertionError("a graph was built")
 
     for builder in ("knn_links", "given_graph", "transformer_links"):
-        monkeypatch.setattr(seminmf.training.graphs, builder, fail)
+        monkeypatch.setattr(seminmf.models.training.graphs, builder, fail)
     X = data(20, 6)
     fitted = make(model, 2, tol=0, max_iter=5, **parameters).fit(X)
     assert (fitted.alpha_, fitted.beta_) == (0, 0)
@@ -227,7 +227,7 @@ def test_fewer_distinct_samples_than_exemplars() -> None:
 def test_rows_with_the_same_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     X = data(20, 6)
     X[7] = X[3]
-    monkeypatch.setattr("seminmf.samples._row_hashes", lambda X: np.zeros(X.shape[0], np.uint64))
+    monkeypatch.setattr("seminmf.data.samples._row_hashes", lambda X: np.zeros(X.shape[0], np.uint64))
     fitted = L21SemiNMF(2, tol=0, max_iter=10).fit(X)
     assert np.isfinite(fitted.objective_)
     assert fitted.transform(X).shape == (20, 2)
@@ -244,8 +244,8 @@ def test_samples_and_features_of_zeros() -> None:
 
 
 def test_a_run_that_overflows_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    import seminmf.factorize as factorize
-    from seminmf.solver import Status
+    import seminmf.solve.factorize as factorize
+    from seminmf.solve.loop import Status
 
     real = factorize.run
 

@@ -14,13 +14,13 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import reference
-import seminmf.factorize
+import seminmf.solve.factorize
 from helpers import CLASSES, KINDS, cone, data, difference, make, start, value
-from seminmf import cutting
-from seminmf.engines import Engine
-from seminmf.engines import _crew as crews
-from seminmf.engines import compression as compressions
-from seminmf.engines._crew import Crew
+from seminmf.data import cutting
+from seminmf.data import Engine
+from seminmf.data import _crew as crews
+from seminmf.data import compression as compressions
+from seminmf.compiled.threads.crew import Crew
 
 kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
 TIGHT = 1e-8
@@ -107,7 +107,7 @@ def test_blocks(
     X = data(40, 60, nonnegative=model == "NMF")
     whole = run(model, X, penalised=penalised, solver=solver)
     chunked = functools.partial(Engine, block_rows=block_rows)
-    monkeypatch.setattr(seminmf.factorize, "Engine", chunked)
+    monkeypatch.setattr(seminmf.solve.factorize, "Engine", chunked)
     other = run(model, X, penalised=penalised, solver=solver)
     assert other.objective_ == pytest.approx(whole.objective_, rel=TIGHT)
     assert difference(other.codes_, whole.codes_) < 1e-5

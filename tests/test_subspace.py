@@ -11,9 +11,11 @@ from threadpoolctl import threadpool_limits
 
 import reference
 from helpers import GRAPH_MODELS, cone, converging_or_not, data, difference, make, problem, value
-from seminmf import L21SemiNMF, cutting, descent
-from seminmf.engines import Engine, Space, Subspace, leading_subspace
-from seminmf.engines import subspace as module
+from seminmf import L21SemiNMF
+from seminmf.data import cutting
+from seminmf.solve import descent
+from seminmf.data import Engine, Space, Subspace, leading_subspace
+from seminmf.data import subspace as module
 
 N, M, K = 150, 60, 3
 
@@ -39,7 +41,7 @@ def spaces(monkeypatch: pytest.MonkeyPatch) -> list[Space]:
 
 
 def stationarity(p: reference.Problem, model: Any) -> float:
-    """As in `seminmf.stationarity`, in all features, by whole matrices."""
+    """As in `seminmf.solve.stationarity`, in all features, by whole matrices."""
     U, V = model.components_.T, model.codes_
     d, b, W = reference.weights(p, U, V)
     degree = W.sum(axis=1)
@@ -239,8 +241,8 @@ def test_directions_of_compressed_samples(spaces: list[Space]) -> None:
 def test_a_compression_that_waits_is_made_after_the_subspace(
     spaces: list[Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seminmf.factorize.starts.few_samples", lambda engine: False)
-    monkeypatch.setattr("seminmf.factorize._FEWEST_ITERATIONS", 0)
+    monkeypatch.setattr("seminmf.solve.factorize.starts.few_samples", lambda engine: False)
+    monkeypatch.setattr("seminmf.solve.factorize._FEWEST_ITERATIONS", 0)
     X = cone(60, 400, 2, noise=0.5)
     with converging_or_not():
         found = L21SemiNMF(2, tol=0, max_iter=300).fit(X)

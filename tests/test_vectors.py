@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from numba import njit
 
-from seminmf import kernels, tiles, vectors
-from seminmf.lanes import WIDTH
-from seminmf.tiles import TILE
+from seminmf.compiled import kernels
+from seminmf.compiled.simd import rows as vectors
+from seminmf.compiled.simd import tiles
+from seminmf.compiled.simd.lanes import WIDTH
+from seminmf.compiled.simd.tiles import TILE
 
 DTYPES = [np.float64, np.float32]
 # From one vector of numbers to several, with every kind of remainder.

@@ -3,14 +3,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .clustering import FactorKMeans
-from .estimators import NMF, GraphSemiNMF, L21SemiNMF, SemiNMF
-from .persistence import ModelFileError, load
-from .preparation import Standardized
+from .models.clustering import FactorKMeans
+from .models.estimators import NMF, GraphSemiNMF, L21SemiNMF, SemiNMF
+from .models.persistence import ModelFileError, load
+from .models.preparation import Standardized
 
 if TYPE_CHECKING:
     from .reporting import Report, report
-    from .solver import Progress
+    from .solve.loop import Progress
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 # What stands to the right of this module, or loads the compiler, is imported when asked for.
-_LATER = {"Progress": ".solver", "Report": ".reporting", "report": ".reporting"}
+_LATER = {"Progress": ".solve.loop", "Report": ".reporting", "report": ".reporting"}
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from . import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
-from ._validation import check_choice, check_integer
+from .models.validation import check_choice, check_integer
 from .embedding import far_fence
 
 if TYPE_CHECKING:

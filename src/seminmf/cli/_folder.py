@@ -145,7 +145,7 @@ def write_tables(scratch: Path, parts: Parts, table: Table) -> dict[str, str]:
     """Codes, basis, clusters and outliers in the format of the input; their files by what."""
     import numpy as np
 
-    from ..clustering import far_fence
+    from ..models.clustering import far_fence
     from ..io import write_table
 
     factorizer = parts.factorizer

@@ -13,7 +13,7 @@ from ._talk import Talk
 
 if TYPE_CHECKING:
     from ..io import Table
-    from ..solver import Callback
+    from ..solve.loop import Callback
 
 
 class Model(StrEnum):
@@ -237,7 +237,7 @@ def is_model(path: str) -> bool:
         return True
     if not place.is_file():
         return False
-    from .._container import HEADER
+    from ..models.container import HEADER
 
     with place.open("rb") as stream:
         return HEADER.encode() in stream.read(64)

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from ._talk import Talk
 
 if TYPE_CHECKING:
-    from ..solver import Progress as Step
+    from ..solve.loop import Progress as Step
 
 # Iterations that the forecast looks at.
 _WINDOW = 8

@@ -24,7 +24,7 @@ ModelArgument = Annotated[
 
 def load_model(path: str) -> tuple[Parts, dict[str, Any]]:
     """A model and the notes on it, from its file or the folder of its fit."""
-    from ..persistence import load_with_notes
+    from ..models.persistence import load_with_notes
 
     place = Path(path)
     if place.is_dir():

@@ -15,7 +15,7 @@ from .runs import Value
 from .scoring import clusters_of, scores_of
 
 if TYPE_CHECKING:
-    from ..solver import Progress
+    from ..solve.loop import Progress
 
 __all__ = ["error_curve", "half_steps", "objective_curve", "scores_in_time", "shown_iterations"]
 
@@ -180,7 +180,7 @@ def _plain_iterations(
     X: FloatArray, parameters: Parameters, seed: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """J before each iteration, after its basis step and after its codes step."""
-    from ..graph import knn_graph  # loads the compiler
+    from ..graph.neighbours import knn_graph  # loads the compiler
 
     alpha, beta = float(parameters["alpha"]), float(parameters["beta"])
     U, V = _start(X, int(parameters["k"]), seed)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray
-from .._validation import check_choice, check_integer
+from ..models.validation import check_choice, check_integer
 from ..reporting.style import Theme
 from ._common import COLOURS, canvas, factorization, plain
 

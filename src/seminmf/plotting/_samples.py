@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
-from .._validation import check_integer
+from ..models.validation import check_integer
 from ..embedding import far_fence, fit_plane, frame
 from ..reporting.style import Theme
 from ._common import COLOURS, MARKERS, canvas, factorization, per_sample, plain

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._types import FloatArray, IntArray
-from ...clustering import far_fence, robust_kmeans
-from ...engines import row_squares
+from ...models.clustering import far_fence, robust_kmeans
+from ...data import row_squares
 from ...metrics import majority_accuracy, majority_labels, nmi
 from .pictures import Scale
 from .plane import Plane, lay_out

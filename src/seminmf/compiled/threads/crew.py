@@ -1,0 +1,133 @@
+"""Threads that take part in a compiled function, and wait awake for the next call of it.
+
+Waking a thread from Python takes a tenth of a millisecond and more, and it needs the GIL just when
+the caller has it. So the bell is rung inside the compiled function, when the caller has let go of
+the GIL; the helpers, who stand in compiled code and watch the bell, then fetch their arguments and
+come along. Who hears nothing for a while goes to sleep.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from math import inf
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from .phases import linger
+
+# Where the caller waits for helpers longer than this many seconds, and longer than this share of a
+# call, they do not get a core, because others need it. Where a call takes so many times as long as
+# the fastest, and so many seconds more, the caller itself had to give up its core, as happens while
+# the threads of a BLAS product before the fit wait awake for the next.
+_PATIENCE, _SHARE = 2e-3, 0.3
+_TIMES, _SECONDS = 5, 1e-3
+# Then it goes on alone for a pause of so many seconds, which is doubled if it is so again soon.
+_SHORTEST, _LONGEST = 5e-3, 0.16
+
+_LOOKS = 100_000  # enough to measure how long one takes
+
+Shared = Callable[..., tuple[bool, int]]
+
+
+@lru_cache(maxsize=1)
+def _seconds_per_look() -> float:
+    bell = np.zeros(1, np.int64)
+    linger(bell, 0, 1)
+    begin = perf_counter()
+    linger(bell, 0, _LOOKS)
+    return (perf_counter() - begin) / _LOOKS
+
+
+class Crew:
+    """Runs ``function(number, leads, bell, *arguments)`` on the caller and on ``helpers`` threads.
+
+    The function shares its work as in `seminmf.ledger`, and comes to the same result whoever takes
+    part. The caller leads: it rings the bell as the first thing it does.
+    """
+
+    def __init__(self, helpers: int) -> None:
+        self.helpers = helpers
+        self._threads: list[threading.Thread] = []
+        self._bell = np.zeros(1, np.int64)
+        self._awake = threading.Condition()
+        self._call: tuple[int, Shared, tuple[Any, ...]] | None = None
+        self._number = 0
+        self._asleep = 0
+        self._fastest = inf
+        self._pause = _SHORTEST
+        self._alone_until = -inf
+        self._closed = False
+
+    def call(self, function: Shared, arguments: tuple[Any, ...]) -> bool:
+        """Whether the function succeeded, as it says to the one who leads."""
+        self._number += 1
+        begin = perf_counter()
+        invited = self.helpers > 0 and begin >= self._alone_until
+        if invited:
+            self._call = self._number, function, arguments
+            self._invite()
+        # Helpers who are not invited stay asleep: they find no new call when the bell rings.
+        success, looks = function(self._number, True, self._bell, *arguments)
+        if invited:
+            self._judge(begin, perf_counter(), looks)
+        return success
+
+    def _judge(self, begin: float, end: float, looks: int) -> None:
+        """Make a pause if there was no core for all in a call with helpers."""
+        took, waited = end - begin, looks * _seconds_per_look() if looks else 0.0
+        self._fastest = min(self._fastest, took)
+        crowded = took > _TIMES * self._fastest + _SECONDS
+        if crowded or waited > max(_PATIENCE, _SHARE * took):
+            soon = begin - self._alone_until < _LONGEST
+            self._pause = min(2 * self._pause, _LONGEST) if soon else _SHORTEST
+            self._alone_until = end + self._pause
+
+    def _invite(self) -> None:
+        if not self._threads:
+            for _ in range(self.helpers):
+                thread = threading.Thread(target=self._serve, name="seminmf", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        elif self._asleep:
+            with self._awake:
+                self._awake.notify_all()
+
+    def _serve(self) -> None:
+        last = 0
+        while True:
+            call = self._call
+            if self._closed or call is None:
+                return
+            number, function, arguments = call
+            if number == last:
+                self._sleep(last)
+                continue
+            last = number
+            function(number, False, self._bell, *arguments)
+
+    def _sleep(self, last: int) -> None:
+        with self._awake:
+            self._asleep += 1
+            # After `_asleep` was set: either the caller sees that, or its call is seen here.
+            self._awake.wait_for(
+                lambda: self._closed or self._call is None or self._call[0] != last
+            )
+            self._asleep -= 1
+
+    def close(self) -> None:
+        """Send the helpers home."""
+        self._closed = True
+        self._call = None
+        self._bell[0] = -1  # for those who watch it
+        with self._awake:
+            self._awake.notify_all()
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+        # Ready for more, should there be any.
+        self._bell[0] = self._number
+        self._closed = False

@@ -1,0 +1,166 @@
+"""Exact compression of X with more features than samples.
+
+The loss and the lengths of the basis vectors do not change under rotations of feature space, and
+the basis lies in the row space of X. With X = L Qᵀ (L n × n, Q with orthonormal columns) the whole
+factorization may therefore run on L, and U = Q Ũ at the end (fact 7 of the theory page).
+
+L is the Cholesky factor of X Xᵀ where the samples are far enough from being dependent for that to
+keep its digits, and otherwise comes from Householder reflections, which cost several times as much.
+How many iterations a fit will need nobody knows, so `LazyCompression` waits until those made have
+cost as much: whenever the fit ends, it has taken at most twice the time of the better choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+
+from .._types import FloatArray
+from .engine import Engine
+
+# The operations of a Householder factorization run this many times slower than those of products.
+_SLOWDOWN = 2.5
+# The share by which L may differ from what exact arithmetic gives.
+_ACCURACY = 1e-12
+
+
+class Compression(Protocol):
+    """X = L Qᵀ, L with zeros above its diagonal."""
+
+    L: FloatArray
+
+    def lift(self, basis: FloatArray) -> FloatArray:
+        """Q Ũ: the basis in the original features."""
+
+    def lower(self, basis: FloatArray) -> FloatArray:
+        """Qᵀ U: the part of a basis that lies in the row space of X."""
+
+
+class GramCompression:
+    """L from the Cholesky factorization of X Xᵀ; Q = Xᵀ L⁻ᵀ is never formed."""
+
+    def __init__(self, engine: Engine, factor: FloatArray) -> None:
+        self._engine = engine
+        self.L = factor
+
+    @classmethod
+    def attempt(cls, engine: Engine) -> GramCompression | None:
+        """None where X Xᵀ is too near to singular for the factor to be accurate."""
+        gram = engine.gram
+        factor, failure = la.get_lapack_funcs("potrf", (gram,))(gram, lower=1, clean=1)
+        if failure != 0:
+            return None
+        pocon = la.get_lapack_funcs("pocon", (factor,))
+        reciprocal, _ = pocon(factor, np.abs(gram).sum(axis=0).max(), uplo="L")
+        if np.finfo(gram.dtype).eps > _ACCURACY * reciprocal:
+            return None
+        return cls(engine, np.ascontiguousarray(factor))
+
+    def lift(self, basis: FloatArray) -> FloatArray:
+        combination = la.solve_triangular(self.L, basis, trans="T", lower=True, check_finite=False)
+        return self._engine.adjoint_times(np.ascontiguousarray(combination))
+
+    def lower(self, basis: FloatArray) -> FloatArray:
+        products = self._engine.times(np.ascontiguousarray(basis))
+        return np.ascontiguousarray(
+            la.solve_triangular(self.L, products, lower=True, check_finite=False)
+        )
+
+
+class HouseholderCompression:
+    """L from reflections, accurate whatever X is; Q is kept as those."""
+
+    def __init__(self, engine: Engine) -> None:
+        (self._reflections, self._tau), triangle = la.qr(
+            engine.X.T, mode="raw", check_finite=False, pivoting=False
+        )
+        self.L: FloatArray = np.ascontiguousarray(triangle.T)
+
+    def _rotate(self, columns: FloatArray, transpose: bool) -> FloatArray:
+        ormqr = la.get_lapack_funcs("ormqr", (self._reflections, columns))
+        side = (b"L", b"T" if transpose else b"N")
+        work = ormqr(*side, self._reflections, self._tau, columns, -1)[1]
+        rotated, _, info = ormqr(*side, self._reflections, self._tau, columns, int(work[0].real))
+        if info != 0:  # pragma: no cover - only for arguments that LAPACK rejects
+            raise la.LinAlgError(f"ormqr failed with info={info}")
+        return np.asarray(rotated)
+
+    def lift(self, basis: FloatArray) -> FloatArray:
+        m = self._reflections.shape[0]
+        padded = np.zeros((m, basis.shape[1]), basis.dtype, order="F")
+        padded[: basis.shape[0]] = basis
+        return np.ascontiguousarray(self._rotate(padded, transpose=False))
+
+    def lower(self, basis: FloatArray) -> FloatArray:
+        rotated = self._rotate(np.asfortranarray(basis), transpose=True)
+        return np.ascontiguousarray(rotated[: self.L.shape[0]])
+
+
+@dataclass(frozen=True)
+class Space:
+    """The features in which a run works: those of X, or those of its compression."""
+
+    engine: Engine
+    compression: Compression | None = None
+
+    def lift(self, basis: FloatArray) -> FloatArray:
+        """A basis of this space in the features of X."""
+        return basis if self.compression is None else self.compression.lift(basis)
+
+
+def _patience(n: int, m: int, k: int) -> tuple[float, float]:
+    """How many iterations on X cost as much as the two ways to compress it."""
+    saved = 4.0 * n * (m - n) * k
+    return m * n * n / saved, 2 * m * n * n * _SLOWDOWN / saved
+
+
+class LazyCompression:
+    """A compression that is made when it would have paid off by now."""
+
+    def __init__(self, engine: Engine, n_components: int) -> None:
+        self._full = engine
+        self._n_components = n_components
+        self._waited = 0
+        self._space: Space | None = None
+        self._ways: list[tuple[float, Callable[[], Compression | None]]] = []
+        n, m = engine.n_samples, engine.n_features
+        if m > n and not sp.issparse(engine.X):
+            cheap, dear = _patience(n, m, n_components)
+            self._ways = [
+                (cheap, lambda: GramCompression.attempt(engine)),
+                (dear, lambda: HouseholderCompression(engine)),
+            ]
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is, or may yet be, a compression."""
+        return self._space is not None or len(self._ways) > 0
+
+    def due(self) -> Space | None:
+        """Call once for each iteration that is about to be made on X itself."""
+        self._waited += 1
+        for way in list(self._ways):
+            patience, make = way
+            if self._space is None and self._waited > patience:
+                self._ways.remove(way)
+                self._make(make())
+        return self._space
+
+    def at_once(self, iterations: float) -> Space | None:
+        """The compression by the cheap way, if it costs no more than so many iterations."""
+        if self._space is None and len(self._ways) == 2 and self._ways[0][0] <= iterations:
+            self._make(self._ways.pop(0)[1]())
+        return self._space
+
+    def _make(self, compression: Compression | None) -> None:
+        if compression is not None:
+            engine = Engine(
+                compression.L, self._n_components, squares=self._full.squares, lower=True,
+                team=self._full.team,
+            )  # fmt: skip
+            self._space = Space(engine, compression)

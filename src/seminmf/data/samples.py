@@ -1,0 +1,107 @@
+"""Rows of X as identities: which samples are the same, and how much each of them counts.
+
+A sample of weight 2 is the same thing as two equal samples of weight 1, and one of weight 0 is not
+there. For the graph models this takes care: a sample and its copies are one vertex of the graph.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._types import FloatArray, IntArray
+
+# Rows per block of the hash, so that its temporary stays small.
+_BLOCK_ENTRIES = 2**18
+
+
+def _row_hashes(X: Any) -> IntArray:
+    """A 64-bit hash of each row; equal rows have equal hashes, whatever their position."""
+    n, m = X.shape
+    factors = np.random.default_rng(0).integers(1, 2**63, size=m, dtype=np.uint64) | np.uint64(1)
+    hashes = np.zeros(n, np.uint64)
+
+    def mix(values: FloatArray) -> Any:
+        # Adding zero turns −0.0 into 0.0; the shift spreads the high bits of a float.
+        bits = np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.uint64)
+        return (bits ^ (bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+
+    if sp.issparse(X):
+        rows = np.repeat(np.arange(n), np.diff(X.indptr))
+        np.add.at(hashes, rows, mix(X.data) * factors[X.indices] * (X.data != 0))
+        return hashes
+    step = max(1, _BLOCK_ENTRIES // max(m, 1))
+    for low in range(0, n, step):
+        block = X[low : low + step]
+        hashes[low : low + step] = (mix(block) * factors * (block != 0)).sum(axis=1)
+    return hashes
+
+
+def _same_rows(X: Any, rows: IntArray, Y: Any, others: IntArray) -> NDArray[np.bool_]:
+    """For each pair of row numbers, whether the two rows are equal entry by entry."""
+    if sp.issparse(X):
+        difference = abs(X[rows] - Y[others])
+        return np.asarray(difference.sum(axis=1)).ravel() == 0
+    return np.asarray((X[rows] == Y[others]).all(axis=1))
+
+
+def match_rows(X: Any, known: Any) -> IntArray:
+    """For each row of X the first equal row of ``known``, or −1."""
+    known_hashes, hashes = _row_hashes(known), _row_hashes(X)
+    order = np.argsort(known_hashes, kind="stable")
+    place = np.searchsorted(known_hashes[order], hashes)
+    candidate = order[np.minimum(place, len(order) - 1)]
+    candidate[known_hashes[candidate] != hashes] = -1
+    rows = np.flatnonzero(candidate >= 0)
+    step = max(1, _BLOCK_ENTRIES // max(X.shape[1], 1))
+    for low in range(0, len(rows), step):
+        part = rows[low : low + step]
+        same = _same_rows(X, part, known, candidate[part])
+        candidate[part[~same]] = -1
+    return candidate
+
+
+def distinct_rows(X: Any) -> tuple[IntArray, IntArray]:
+    """(representatives, member): X[representatives[member[i]]] equals X[i].
+
+    Representatives come in an order that depends on the rows alone, not on their positions.
+    """
+    hashes = _row_hashes(X)
+    _, first, member = np.unique(hashes, return_index=True, return_inverse=True)
+    if not _same_rows(X, np.arange(X.shape[0]), X, first[member]).all():
+        # Two different rows with one hash: practically never, but then keep every row.
+        return np.arange(X.shape[0]), np.arange(X.shape[0])
+    return first, member
+
+
+def weighted_median(values: FloatArray, share: FloatArray | None) -> float:
+    """The value that splits the weights in half; the mean of two where it falls between them."""
+    if share is None:
+        # As np.median, which takes five times as long to look for missing values.
+        middle = (len(values) - 1) // 2, len(values) // 2
+        ordered = np.partition(values, middle)
+        return float((ordered[middle[0]] + ordered[middle[1]]) / 2)
+    order = np.argsort(values)
+    below = np.cumsum(share[order])
+    half = below[-1] / 2
+    place = int(np.searchsorted(below, half * (1 - 1e-12)))
+    median = float(values[order[place]])
+    if abs(below[place] - half) <= 1e-12 * half and place + 1 < len(values):
+        median = (median + float(values[order[place + 1]])) / 2
+    return median
+
+
+def typical_length(squares: FloatArray, share: FloatArray | None) -> float:
+    """Median of the lengths of the rows that are not zero.
+
+    The median, because a few enormous outliers must not set the scale for all the others; without
+    the zero rows, because they say nothing about the scale and may be many.
+    """
+    nonzero = squares > 0
+    if not nonzero.any():
+        return 0.0
+    kept = None if share is None else share[nonzero]
+    return weighted_median(np.sqrt(squares[nonzero]), kept)

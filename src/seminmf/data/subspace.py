@@ -1,0 +1,72 @@
+"""The few directions of X in which a run makes most of its way.
+
+A basis of k vectors that fits X well lies almost in the span of little more than the k leading
+directions of X. For a basis U = QŨ in the span of orthonormal Q,
+
+    ‖x − Uv‖² = ‖x‖² − ‖Qᵀx‖² + ‖Qᵀx − Ũv‖²,
+
+so that the objective of X is known from the features Qᵀx and from ‖x‖². A run goes down in those
+features, where an iteration costs a fraction, until it comes to rest, and then goes on in all: with
+the directions left out one iteration or two usually remain.
+
+Q spans two steps of a block Krylov sequence. How good it is matters little: directions from one
+step more, or exact eigenvectors, change the number of iterations by one or two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray
+from .compression import Space
+from .engine import Engine
+
+# More directions than components in each step.
+_OVERSAMPLING = 6
+# The first directions, the same each time: equal data have equal results.
+_SEED = 0
+# Operations that an iteration has to save for a subspace to be worth its making, ...
+_WORTH_MAKING = 1e7
+# ... where products with a sparse matrix are this many times slower than those with a dense one.
+_SPARSE_SLOWDOWN = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subspace(Space):
+    """Some directions of a wider space."""
+
+    wider: Space
+    directions: FloatArray
+
+    def widened(self, basis: FloatArray) -> FloatArray:
+        """A basis of this space in the features of the wider one."""
+        return self.directions @ basis
+
+    def lift(self, basis: FloatArray) -> FloatArray:
+        return self.wider.lift(self.widened(basis))
+
+
+def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Subspace | None:
+    """The leading directions of the samples weighted by √``weights``; None if that does not pay."""
+    engine = space.engine
+    width = n_components + _OVERSAMPLING
+    if not _pays(engine, n_components, 2 * width):
+        return None
+    drawn = np.random.RandomState(_SEED).standard_normal((engine.n_features, width))
+    first = np.linalg.qr(engine.square_times(weights, drawn.astype(engine.dtype))[0])[0]
+    features = np.empty((engine.n_samples, 2 * width), engine.dtype)
+    second, features[:, :width] = engine.square_times(weights, first)
+    # Orthogonal to the first also where there is nothing left of the second.
+    second = np.ascontiguousarray(np.linalg.qr(np.hstack([first, second]))[0][:, width:])
+    features[:, width:] = engine.times(second)
+    small = Engine(features, n_components, squares=engine.squares, team=engine.team)
+    return Subspace(engine=small, wider=space, directions=np.hstack([first, second]))
+
+
+def _pays(engine: Engine, n_components: int, width: int) -> bool:
+    n, m = engine.n_samples, engine.n_features
+    entries = _SPARSE_SLOWDOWN * engine.X.nnz if sp.issparse(engine.X) else n * m
+    return m >= 2 * width and 4 * n_components * (entries - n * width) >= _WORTH_MAKING

@@ -1,0 +1,63 @@
+"""How a fitted estimator shows itself in a notebook: scikit-learn's diagram and a short summary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._types import FloatArray
+
+__all__ = ["Displayed", "sparkline"]
+
+_WIDTH, _HEIGHT = 120, 28
+
+
+def sparkline(history: FloatArray) -> str:
+    """The fall of the objective as a line of text is high."""
+    values = np.asarray(history, dtype=np.float64)
+    values = values[np.isfinite(values)]
+    if len(values) < 2:
+        return ""
+    span = float(values.max() - values.min()) or 1.0
+    x = np.linspace(3, _WIDTH - 3, len(values))
+    y = 3 + (_HEIGHT - 6) * (values.max() - values) / span
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    return (
+        f'<svg width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        'aria-label="The objective after each iteration" style="vertical-align:middle">'
+        f'<polyline points="{points}" fill="none" stroke="#1b87c9" stroke-width="1.8"/>'
+        f'<circle cx="{x[-1]:.1f}" cy="{y[-1]:.1f}" r="2.6" fill="#1b87c9"/></svg>'
+    )
+
+
+class Displayed(BaseEstimator):
+    """Adds what a fit came to, below the diagram of the parameters."""
+
+    def _outcome(self) -> list[str]:
+        """The words of the summary; none before a fit."""
+        raise NotImplementedError
+
+    def _fall(self) -> FloatArray:
+        """The objective after each iteration."""
+        raise NotImplementedError
+
+    def _fitted_summary(self) -> str:
+        words = self._outcome()
+        if not words:
+            return ""
+        return (
+            '<div style="font:13px/1.6 system-ui,sans-serif;padding:.4em .2em">'
+            f"{sparkline(self._fall())} {' · '.join(words)}</div>"
+        )
+
+    # Two ways by which notebooks ask; scikit-learn answers both by itself, so that both are here.
+    def _repr_html_inner(self) -> str:
+        return f"{super()._repr_html_inner()}{self._fitted_summary()}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._fitted_summary()
+        return bundle

@@ -1,0 +1,226 @@
+"""Model files: arrays and JSON in one zip container, never pickle, so that they are safe to open.
+
+A file holds ``seminmf-model.json`` and the arrays it refers to as ``arrays/….npy``, all stored and
+not compressed, and ends with a SHA-256 of everything before it. What a model is made of is not
+known here: a class takes part by inheriting from `Saveable`, which stores its parameters and its
+fitted attributes. One with more to store overrides `_saved_state` and `_restore_state`.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib import metadata
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from .container import (
+    FORMAT_VERSION,
+    Arrays,
+    ModelFileError,
+    read_container,
+    write_container,
+)
+from .._files import PathLike
+
+__all__ = ["ModelFileError", "Saveable", "load", "load_with_notes"]
+
+_CLASSES: dict[str, type[Saveable]] = {}
+
+
+class Saveable:
+    """An estimator that can be saved: its parameters and its fitted attributes, ``…_``."""
+
+    # Parameters that are not part of a model: they come back as None.
+    _dropped: ClassVar[frozenset[str]] = frozenset({"callback"})
+    # What to do about a parameter whose value cannot be stored.
+    _remedies: ClassVar[dict[str, str]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not cls.__name__.startswith("_"):
+            _CLASSES[cls.__name__] = cls
+
+    def save(self, path: PathLike, *, notes: dict[str, Any] | None = None) -> None:
+        """Write the fitted model to a file that `seminmf.load` reads.
+
+        The file holds arrays and JSON, no code, and it appears whole or not at all. What the
+        loaded model computes is the same to the last bit. A ``callback`` is not stored.
+
+        Parameters
+        ----------
+        path : path
+            File to write; one that exists is replaced.
+        notes : dict, optional
+            Anything of numbers, strings, lists and dicts to keep beside the model.
+        """
+        check_is_fitted(self)
+        arrays = Arrays()
+        header = {
+            "seminmf": _version(),
+            "class": type(self).__name__,
+            "model": _pack_model(self, arrays, ""),
+            "notes": _pack(notes or {}, arrays, "notes"),
+        }
+        write_container(path, header, arrays)
+
+    def _saved_state(self) -> dict[str, Any]:
+        """Fitted attributes by name."""
+        return {name: value for name, value in vars(self).items() if _is_fitted_name(name)}
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `_saved_state`; raises ValueError or KeyError for what cannot be."""
+        for name, value in state.items():
+            if not _is_fitted_name(name):
+                raise ValueError(f"{name!r} is not the name of a fitted attribute")
+            setattr(self, name, value)
+
+
+def load(path: PathLike) -> Any:
+    """Open a model that was saved with ``estimator.save(path)``.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    model : estimator
+        Fitted; what it computes is what the saved one computes, to the last bit.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file, was damaged or changed, or was written by a newer version.
+    """
+    return load_with_notes(path)[0]
+
+
+def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any]]:
+    """The model of a file, and the notes that were saved with it."""
+    header, arrays = read_container(path)
+    try:
+        model = _unpack_model(header["model"], arrays)
+        notes = _unpack(header["notes"], arrays)
+        if not isinstance(notes, dict):
+            raise ValueError("notes are not a dict")
+    except _UnknownClassError as error:
+        raise ModelFileError(
+            f"{path} holds a {error}, which this version of seminmf does not know; it was written "
+            f"by seminmf {header.get('seminmf', '?')}: upgrade seminmf."
+        ) from None
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ModelFileError(
+            f"{path} is not a valid model file of format {FORMAT_VERSION}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return model, notes
+
+
+class _UnknownClassError(Exception):
+    """A class that is not known here."""
+
+
+def _version() -> str:
+    try:
+        return metadata.version("seminmf")
+    except metadata.PackageNotFoundError:  # pragma: no cover
+        return "unknown"
+
+
+def _is_fitted_name(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
+
+
+# Values are stored as JSON where JSON has them; everything else is a dict with one key "$kind".
+
+
+def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.dtype != object):
+        return {"$array": arrays.add(np.asarray(value)), "scalar": isinstance(value, np.generic)}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$float": repr(value)}
+    if isinstance(value, np.ndarray) and all(isinstance(item, str) for item in value.ravel()):
+        return {"$strings": value.tolist()}
+    if isinstance(value, tuple):
+        return {"$tuple": [_pack(item, arrays, where, remedy) for item in value]}
+    if isinstance(value, list):
+        return [_pack(item, arrays, where, remedy) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        packed = {key: _pack(item, arrays, f"{where}[{key!r}]") for key, item in value.items()}
+        return {"$dict": packed}
+    if sp.issparse(value) and value.ndim == 2:
+        rows = value.tocsr()
+        parts = [arrays.add(part) for part in (rows.data, rows.indices, rows.indptr)]
+        matrix = isinstance(value, sp.spmatrix)
+        return {"$csr": parts, "shape": list(value.shape), "matrix": matrix}
+    if isinstance(value, np.random.RandomState):
+        return {"$random": _pack(value.get_state(legacy=False), arrays, where)}
+    if isinstance(value, Saveable):
+        return {"$model": _pack_model(value, arrays, f"{where}.")}
+    raise ValueError(
+        f"{where}: a {type(value).__name__} cannot be stored in a model file"
+        f"{remedy or ', which holds numbers, strings, arrays and sparse matrices only'}."
+    )
+
+
+def _pack_model(model: Any, arrays: Arrays, where: str) -> dict[str, Any]:
+    parameters = {
+        name: None
+        if name in model._dropped
+        else _pack(value, arrays, where + name, model._remedies.get(name, ""))
+        for name, value in model.get_params(deep=False).items()
+    }
+    state = None
+    if any(_is_fitted_name(name) for name in vars(model)):
+        state = _pack(model._saved_state(), arrays, where + "state")
+    return {"class": type(model).__name__, "parameters": parameters, "state": state}
+
+
+def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_unpack(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kind = next(iter(value), "")
+    content = value[kind]
+    if kind == "$array":
+        return arrays[content][()] if value["scalar"] else arrays[content]
+    if kind == "$float":
+        return float(content)
+    if kind == "$strings":
+        return np.array(content, dtype=object)
+    if kind == "$tuple":
+        return tuple(_unpack(item, arrays) for item in content)
+    if kind == "$dict":
+        return {key: _unpack(item, arrays) for key, item in content.items()}
+    if kind == "$csr":
+        cls = sp.csr_matrix if value["matrix"] else sp.csr_array
+        matrix = cls(tuple(arrays[part] for part in content), shape=tuple(value["shape"]))
+        matrix.check_format(full_check=True)
+        return matrix
+    if kind == "$random":
+        state = np.random.RandomState()
+        state.set_state(_unpack(content, arrays))
+        return state
+    if kind == "$model":
+        return _unpack_model(content, arrays)
+    raise ValueError(f"{kind!r} is not a kind of value")
+
+
+def _unpack_model(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    try:
+        cls = _CLASSES[packed["class"]]
+    except KeyError:
+        raise _UnknownClassError(str(packed["class"])) from None
+    parameters = {name: _unpack(value, arrays) for name, value in packed["parameters"].items()}
+    model = cls(**parameters)
+    if packed["state"] is not None:
+        model._restore_state(_unpack(packed["state"], arrays))
+    return model

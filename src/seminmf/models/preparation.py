@@ -1,0 +1,153 @@
+"""Columns brought to one scale before a factorization, as part of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, Self, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._types import FloatArray, IntArray
+from .validation import check_choice
+from .persistence import Saveable
+
+STANDARDIZATIONS = ("none", "center", "scale", "robust")
+_Method = TypeVar("_Method")
+_DTYPES = (np.float64, np.float32)
+
+
+def _measure(X: Any, how: str) -> tuple[FloatArray, FloatArray]:
+    """(centre, scale) of each column; a constant column has scale 1."""
+    centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    if how in ("center", "scale"):
+        centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    if how == "scale" and sp.issparse(X):
+        squares = np.asarray(X.multiply(X).mean(axis=0), dtype=np.float64).ravel()
+        scale = np.sqrt(np.maximum(squares - centre**2, 0))
+        centre = np.zeros(X.shape[1])
+    elif how == "scale":
+        scale = np.asarray(X.std(axis=0), dtype=np.float64)
+    elif how == "robust":
+        lower, centre, upper = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
+        scale = upper - lower
+    # What is left of a constant column by round-off is not a scale.
+    largest = np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else abs(X).max(axis=0))
+    flat = scale <= 1e-12 * largest.ravel()
+    return centre, np.where(flat, 1.0, scale)
+
+
+def _has(method: str) -> Callable[[_Method], _Method]:
+    """The wrapper has a method where the model has it."""
+    found: Callable[[_Method], _Method] = available_if(lambda self: hasattr(self.model, method))
+    return found
+
+
+class Standardized(Saveable, BaseEstimator):
+    """A model of standardized columns: (x − centre) / scale, with both learned in the fit.
+
+    Where columns are in different units the largest numbers decide alone what a factorization
+    sees. Kept together with the model, so that new samples are treated as the training samples
+    were, also after saving and loading.
+
+    Parameters
+    ----------
+    model : estimator
+        A factorization or `FactorKMeans`; it is cloned, not changed.
+    how : {"none", "center", "scale", "robust"}, default="scale"
+        "center" subtracts the mean; "scale" also divides by the standard deviation; "robust"
+        subtracts the median and divides by the interquartile range, which outliers do not move.
+        Sparse data stay sparse: "scale" only divides, "center" and "robust" are refused. A column
+        without spread is not divided.
+
+    Attributes
+    ----------
+    model_ : estimator
+        The fitted model of the standardized samples.
+    center_, scale_ : ndarray of shape (n_features,)
+    n_features_in_ : int
+    """
+
+    _remedies: ClassVar[dict[str, str]] = {
+        "model": "; use one of seminmf's own models, such as L21SemiNMF",
+    }
+
+    def __init__(
+        self, model: Any, how: Literal["none", "center", "scale", "robust"] = "scale"
+    ) -> None:
+        self.model = model
+        self.how = how
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Measure the columns of X, then fit the model to the standardized samples.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self : object
+        """
+        how = check_choice("how", self.how, STANDARDIZATIONS)
+        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, ensure_min_samples=2)
+        if sp.issparse(X) and how in ("center", "robust"):
+            raise ValueError(
+                f'how="{how}" would fill the zeros of a sparse matrix; use "scale", which then '
+                'only divides, or "none", or pass X.toarray().'
+            )
+        self.center_, self.scale_ = _measure(X, how)
+        self.model_ = clone(self.model).fit(self._standardize(X))
+        return self
+
+    def standardize(self, X: Any) -> Any:
+        """Samples as the model sees them.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        samples : ndarray or CSR matrix of the same shape
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        return self._standardize(X)
+
+    def _standardize(self, X: Any) -> Any:
+        if sp.issparse(X):
+            if (self.center_ != 0).any():
+                X = X.toarray()
+            else:
+                scaled = sp.csr_array(X, copy=True)
+                scaled.data /= self.scale_.astype(X.dtype)[scaled.indices]
+                return scaled
+        return (X - self.center_.astype(X.dtype)) / self.scale_.astype(X.dtype)
+
+    @_has("transform")
+    def transform(self, X: Any) -> FloatArray:
+        """Codes of samples given in their original units."""
+        codes: FloatArray = self.model_.transform(self.standardize(X))
+        return codes
+
+    @_has("predict")
+    def predict(self, X: Any) -> IntArray:
+        """Clusters of samples given in their original units."""
+        labels: IntArray = self.model_.predict(self.standardize(X))
+        return labels
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        super()._restore_state(state)
+        shape = (self.n_features_in_,)
+        if self.center_.shape != shape or self.scale_.shape != shape:
+            raise ValueError(f"center_ and scale_ do not fit {self.n_features_in_} features")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,261 @@
+"""What happens in ``fit``: samples and their weights, α and β, the graph, the factorization.
+
+Imported when a fit begins: behind it are the numerics and their compiler.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from . import validation as check
+from ..graph import neighbours as graphs
+from .._types import FloatArray, IntArray
+from ..data import row_squares
+from ..solve.factorize import Plan, factorize
+from ..problem.objective import Measure
+from ..solve.projection import Projector
+from ..data.samples import distinct_rows, typical_length
+from ..solve.loop import Callback, Progress, Solution, Status, Stopping
+from ..problem.strength import resolve
+
+# Up to this many entries looking for equal samples takes no time.
+_SMALL = 2**20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """An estimator's parameters, and the parts its class stands for."""
+
+    n_components: Any
+    alpha: Any
+    beta: Any
+    strength: Any
+    graph: Any
+    n_neighbors: Any
+    solver: Any
+    init: Any
+    n_init: Any
+    max_iter: Any
+    tol: Any
+    callback: Callback | None
+    random_state: Any
+    loss: Measure
+    graph_measure: Measure
+    nonnegative: bool
+
+    def checked(self, X: Any) -> Settings:
+        """The same with every value checked against the data."""
+        n, m = X.shape
+        k = check.check_integer("n_components", self.n_components, 1)
+        check.check_integer("n_neighbors", self.n_neighbors, 1)
+        random_state = check.check_seed(self.random_state)
+        check.check_callback(self.callback)
+        check.check_data(X, k, self.nonnegative)
+        if isinstance(self.graph, str):
+            check.check_choice("graph", self.graph, ("knn",))
+        elif not sp.issparse(self.graph) and not hasattr(self.graph, "fit_transform"):
+            raise ValueError(
+                'graph must be "knn", a sparse matrix of shape (n_samples, n_samples) or a '
+                f"scikit-learn neighbours transformer, got {type(self.graph).__name__}."
+            )
+        return replace(
+            self,
+            n_components=k,
+            alpha=check.check_penalty("alpha", self.alpha),
+            beta=check.check_penalty("beta", self.beta),
+            strength=check.check_number("strength", self.strength),
+            solver=check.check_choice("solver", self.solver, check.SOLVERS),
+            init=check.check_start(self.init, n, m, k, self.nonnegative, X.dtype),
+            n_init=check.check_integer("n_init", self.n_init, 1),
+            max_iter=check.check_integer("max_iter", self.max_iter, 1),
+            tol=check.check_number("tol", self.tol),
+            random_state=random_state,
+        )
+
+    def plan(self, alpha: float, beta: float, length: float) -> Plan:
+        return Plan(
+            self.n_components, self.loss, self.graph_measure, alpha, beta, self.nonnegative,
+            self.solver, self.init, self.n_init, Stopping(self.max_iter, self.tol),
+            self.callback, length,
+        )  # fmt: skip
+
+
+# Which of the settings are parameters of the estimator.
+PARAMETERS = tuple(
+    field.name
+    for field in fields(Settings)
+    if field.name not in ("loss", "graph_measure", "nonnegative")
+)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a fit found, for all samples in their original order."""
+
+    solution: Solution
+    alpha: float
+    beta: float
+    projector: Projector
+    links: sp.csr_array | None
+    """Neighbours that were found for each distinct sample; None without a graph, or a given one."""
+    member: IntArray | None
+    """For each sample its number among the distinct ones; None if all are."""
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """The samples that take part, each once, and how they stand for the original ones."""
+
+    X: Any
+    share: FloatArray | None
+    member: IntArray | None
+    """For each original sample its number in X, or −1 if its weight is zero; None if all are."""
+
+
+def _select(X: Any, weights: FloatArray | None, merge: bool, at_least: int) -> _Samples:
+    """Leave out samples of weight zero; with ``merge`` make equal samples one.
+
+    They stay apart if there would be fewer than ``at_least``, the number of components.
+    """
+    representatives = member = np.arange(X.shape[0])
+    if merge:
+        representatives, member = distinct_rows(X)
+        if len(representatives) < at_least:
+            representatives = member = np.arange(X.shape[0])
+            merge = False
+    if weights is None and len(representatives) == X.shape[0]:
+        return _Samples(X, None, None)
+    share = np.bincount(member, weights=weights)
+    present = share > 0
+    if not present.all():
+        renumbered = np.where(present, np.cumsum(present) - 1, -1)
+        representatives, member, share = (
+            representatives[present],
+            renumbered[member],
+            share[present],
+        )
+    identical = len(representatives) == X.shape[0] and not merge
+    rows = X if identical else X[representatives]
+    return _Samples(rows, share.astype(X.dtype), None if identical else member)
+
+
+def _build_graph(settings: Settings, X: Any) -> tuple[sp.csr_array, sp.csr_array | None, Any, int]:
+    """The graph matrix, the neighbours it was made of unless it was given, the fitted neighbours
+    transformer if there is one, and how many training samples a new sample is tied to.
+    """
+    n = X.shape[0]
+    if isinstance(settings.graph, str):
+        # Copies of samples are one vertex, so that there may be fewer vertices than neighbours.
+        links = graphs.knn_links(X, min(settings.n_neighbors, n - 1))
+        return graphs.symmetric(links), links, None, min(settings.n_neighbors, n)
+    if sp.issparse(settings.graph):
+        return graphs.given_graph(settings.graph, n), None, None, min(settings.n_neighbors, n)
+    # Some transformers return one more neighbour for new samples than the graph has, because in
+    # the fit every sample finds itself.
+    links, transformer, neighbours = graphs.transformer_links(settings.graph, X)
+    return graphs.symmetric(links), links, transformer, neighbours
+
+
+def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
+    """Fit the model that the settings describe to (weighted) samples."""
+    settings = settings.checked(X)
+    coupled = settings.alpha != 0 and (settings.alpha != "auto" or settings.strength > 0)
+    coupled = coupled and not (settings.alpha == "auto" and settings.beta == 0)
+    if coupled and isinstance(settings.graph, str):
+        check.check_neighbours(settings.n_neighbors, X.shape[0])
+    given = sp.issparse(settings.graph) or isinstance(settings.init, tuple)
+    # Without a graph copies make no difference but to the starts, and only with few samples.
+    small = X.shape[0] * X.shape[1] <= _SMALL
+    merge = (coupled or small) and not given and settings.solver == "cd"
+    samples = _select(X, weights, merge, settings.n_components)
+    if samples.member is not None:
+        settings = _restrict(settings, X, samples.member)
+        which = "" if weights is None else " of positive sample_weight"
+        check.check_data(samples.X, settings.n_components, settings.nonnegative, which)
+    data, share = samples.X, samples.share
+
+    squares = row_squares(data)
+    length = typical_length(squares, share)
+    total = float(data.shape[0] if share is None else share.sum())
+    alpha, beta = resolve(
+        settings.alpha, settings.beta, settings.strength, settings.graph_measure.power, total,
+        length,
+    )  # fmt: skip
+    check.warn_if_lopsided(alpha, beta)
+    matrix, links, transformer, neighbours = None, None, None, 0
+    if alpha > 0:
+        matrix, links, transformer, neighbours = _build_graph(settings, data)
+
+    plan, rng = settings.plan(alpha, beta, length), settings.random_state
+    solution = factorize(data, plan, squares, matrix, share, rng)
+    _warn(solution, settings)
+    projector = Projector(solution.basis)
+    if alpha > 0:
+        projector = Projector(
+            solution.basis, settings.loss.power, alpha, data, solution.codes, neighbours,
+            transformer,
+        )  # fmt: skip
+    if samples.member is not None:
+        _expand(solution, X, samples.member, projector)
+    return Trained(solution, alpha, beta, projector, links, samples.member)
+
+
+def _restrict(settings: Settings, X: Any, member: IntArray) -> Settings:
+    """Start and graph for the samples that take part; a callback that sees all samples."""
+    kept = np.flatnonzero(member >= 0)
+    callback = settings.callback
+    if callback is not None:
+        settings = replace(settings, callback=_with_all_samples(callback, X, member))
+    if isinstance(settings.init, tuple):
+        basis, codes = settings.init
+        settings = replace(settings, init=(basis, np.ascontiguousarray(codes[kept])))
+    if sp.issparse(settings.graph):
+        whole = graphs.given_graph(settings.graph, X.shape[0])
+        settings = replace(settings, graph=whole[kept][:, kept])
+    return settings
+
+
+def _with_all_samples(callback: Callback, X: Any, member: IntArray) -> Callback:
+    def wrapped(progress: Progress) -> object:
+        def factors() -> tuple[FloatArray, FloatArray]:
+            basis, codes = progress.factors()
+            everything, absent = codes[member], np.flatnonzero(member < 0)
+            if len(absent):
+                everything[absent] = Projector(basis).codes(X[absent])
+            return basis, everything
+
+        return callback(replace(progress, factors=factors))
+
+    return wrapped
+
+
+def _expand(solution: Solution, X: Any, member: IntArray, projector: Projector) -> None:
+    """From distinct samples to all: copies share a code, absent samples are projected."""
+    codes, residuals = solution.codes[member], solution.residuals[member]
+    absent = np.flatnonzero(member < 0)
+    if len(absent):
+        codes[absent] = projector.codes(X[absent])
+        residuals[absent] = projector.residuals(X[absent], codes[absent])
+    solution.codes, solution.residuals = codes, residuals
+
+
+def _warn(solution: Solution, settings: Settings) -> None:
+    if solution.status is Status.NONFINITE:
+        raise FloatingPointError(
+            f"The objective became {solution.objective} after {len(solution.history)} iterations. "
+            "Standardize X (its entries differ by too many orders of magnitude), or use "
+            'solver="cd", which takes such steps back.'
+        )
+    if solution.status is Status.MAX_ITER and settings.tol > 0:
+        warnings.warn(
+            f"The objective still falls by more than tol={settings.tol:g} per iteration after "
+            f"max_iter={settings.max_iter} iterations. Increase max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,241 @@
+"""From validated data to a fitted factorization: graph, engine, starts, solver, finishing.
+
+This module is the door to the numerics: the estimators import it when a fit begins, and with it
+the compiler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import starts
+from .._types import FloatArray
+from .descent import Descent, Scheme
+from ..data import Engine, LazyCompression, Space, Subspace, leading_subspace
+from ..graph.neighbours import NeighbourGraph
+from ..problem.objective import PAPER_FLOORS, Floors, Measure, Objective
+from .projection import nonnegative_codes
+from .loop import Callback, Solution, Stopping, run
+from .stationarity import kkt_residual
+from .updates import (
+    CodesRule,
+    CoordinateDescent,
+    LeastSquaresBasis,
+    Multiplicative,
+    NonnegativeBasis,
+)
+
+# Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
+_RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
+# Shorter samples than this share of a typical one count as so long in the weights of the SVD start.
+_SHORTEST = 1e-3
+# With fewer samples than this many per component, samples themselves may be the best basis.
+_FEW_SAMPLES = 20
+# Differences of the objective below this share of what it is for V = 0 mean nothing.
+_ROUND_OFF = 1e-14
+# A sweep over the codes for so many features per component takes little beside the products.
+_FEATURES_PER_SWEEP, _MOST_SWEEPS = 6, 8
+# Samples with more features than samples are compressed at once if that costs no more than so many
+# iterations: few fits end before.
+_FEWEST_ITERATIONS = 12
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to fit and how, with every parameter a checked value."""
+
+    n_components: int
+    loss: Measure
+    graph_measure: Measure
+    alpha: float
+    beta: float
+    nonnegative: bool
+    solver: str
+    init: str | tuple[FloatArray, FloatArray]
+    n_init: int
+    stopping: Stopping
+    callback: Callback | None
+    length: float
+    """Typical length of a sample."""
+
+
+def _scheme(plan: Plan, engine: Engine, space: Space) -> Scheme:
+    """More sweeps pay where products with X or visits to neighbours take most of the time."""
+    rule: CodesRule
+    n_features = space.engine.n_features if isinstance(space, Subspace) else engine.n_features
+    if plan.solver == "mu":
+        rule = Multiplicative(root=not plan.nonnegative)
+    else:
+        affordable = n_features // (_FEATURES_PER_SWEEP * plan.n_components)
+        fewest = 2 if plan.alpha > 0 else 1
+        rule = CoordinateDescent(min(max(affordable, fewest), _MOST_SWEEPS))
+    basis = NonnegativeBasis(rule) if plan.nonnegative else LeastSquaresBasis()
+    return Scheme(rule, basis, accelerate=plan.solver == "cd")
+
+
+def _looks_at_data(plan: Plan, number: int) -> bool:
+    """Whether the start depends on X. The SVD gives the same one each time, so that further
+    starts of "auto" are random.
+    """
+    return isinstance(plan.init, str) and (
+        plan.init in ("svd", "kmeans", "exemplar") or (plan.init == "auto" and number == 0)
+    )
+
+
+def _space(
+    plan: Plan,
+    engine: Engine,
+    compression: LazyCompression,
+    share: FloatArray | None,
+    number: int,
+) -> Space:
+    """Where a run starts: if that is cheap in the span of the samples, where all is faster.
+
+    With a graph, which takes many iterations, in the leading directions if the start comes from
+    them. Without one the start is so near to the end that they bring nothing.
+    """
+    space = Space(engine)
+    if not _looks_at_data(plan, number) or plan.nonnegative:
+        return space
+    space = (
+        compression.at_once(np.inf if starts.few_samples(engine) else _FEWEST_ITERATIONS) or space
+    )
+    if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
+        weights = _start_weights(plan, engine, share)
+        return leading_subspace(space, plan.n_components, weights) or space
+    return space
+
+
+def _start_weights(plan: Plan, engine: Engine, share: FloatArray | None) -> FloatArray:
+    """Those of the loss at U = 0."""
+    weights = plan.loss.weights(np.sqrt(engine.squares), _SHORTEST * plan.length)
+    return weights if share is None else weights * share
+
+
+def _make_start(
+    plan: Plan, engine: Engine, share: FloatArray | None, rng: np.random.RandomState, number: int
+) -> tuple[FloatArray, FloatArray]:
+    if isinstance(plan.init, tuple):
+        return plan.init[0].copy(), plan.init[1].copy()
+    n, m, k = engine.n_samples, engine.n_features, plan.n_components
+    if not _looks_at_data(plan, number):
+        return starts.random_start(n, m, k, rng, engine.dtype, 0.0 if plan.nonnegative else -1.0)
+    if plan.nonnegative or not starts.few_samples(engine):
+        basis, codes = _data_start(plan, engine, share, rng)
+    else:
+        small, lift = starts.reduced(engine)
+        basis, codes = _data_start(plan, small, share, rng)
+        basis = lift(basis)
+    if plan.nonnegative:
+        basis = starts.above_zero(np.maximum(basis, 0))
+    if plan.nonnegative or plan.solver == "mu":
+        codes = starts.above_zero(codes)
+    return basis, codes
+
+
+def _data_start(
+    plan: Plan, engine: Engine, share: FloatArray | None, rng: np.random.RandomState
+) -> tuple[FloatArray, FloatArray]:
+    """A start that looks at the data."""
+    k = plan.n_components
+    if plan.init == "kmeans":
+        return starts.kmeans_start(engine, k, share, rng)
+    if plan.init == "exemplar":
+        return starts.exemplar_start(engine, k, rng)
+    weights = _start_weights(plan, engine, share)
+    if plan.nonnegative:
+        return starts.nonnegative_svd_start(engine, k, weights, rng)
+    refine = plan.alpha == 0 and plan.loss.power == 2
+    start = starts.svd_start(engine, k, weights, rng, refine)
+    robust_alone = plan.loss.power == 1 and plan.alpha == 0 and plan.solver == "cd"
+    if plan.init == "auto" and robust_alone and engine.n_samples <= _FEW_SAMPLES * k:
+        # So few samples may be best explained by k of them, exactly: take the better start.
+        rival = starts.exemplar_start(engine, k, None)
+        if _loss(plan, engine, share, *rival) < _loss(plan, engine, share, *start):
+            return rival
+    return start
+
+
+def _loss(
+    plan: Plan, engine: Engine, share: FloatArray | None, basis: FloatArray, codes: FloatArray
+) -> float:
+    """The loss at a start, by the short formula."""
+    fit = np.einsum("ij,ij->i", codes @ (basis.T @ basis) - 2 * engine.times(basis), codes)
+    return plan.loss.value(np.sqrt(np.maximum(engine.squares + fit, 0)), share)
+
+
+def _floors(plan: Plan, basis: FloatArray, codes: FloatArray) -> Floors:
+    """The paper's floors for its algorithm; in proportion to the data for ours."""
+    if plan.solver == "mu":
+        return PAPER_FLOORS
+    share = _RELATIVE_FLOOR[basis.dtype.itemsize]
+    code = float(np.sqrt(np.vdot(codes, codes) / len(codes))) or 1.0
+    vector = float(np.linalg.norm(basis, axis=0).mean()) or 1.0
+    return Floors(share * (plan.length or 1.0), share * code, share * vector)
+
+
+def _polish(solution: Solution, share: FloatArray | None) -> None:
+    """Codes that are exactly optimal for the final basis; part of the last iteration.
+
+    Without a graph each sample's code is then its non-negative least-squares solution, which is
+    what ``transform`` gives.
+    """
+    engine = solution.space.engine
+    codes = solution.codes.copy()
+    if codes.shape[1] > min(engine.n_samples, engine.n_features):
+        # The solution is not unique: take the one that ``transform`` arrives at.
+        codes[:] = 0
+    nonnegative_codes(engine, solution.basis, codes)
+    residuals = engine.residuals(solution.basis, codes)
+    objective = solution.problem
+    loss = objective.loss.value(residuals, share)
+    value = objective.total(loss, 0.0, float(np.linalg.norm(solution.basis, axis=0).sum()))
+    nothing = objective.loss.value(np.sqrt(engine.squares), share)
+    if value <= solution.objective + _ROUND_OFF * nothing:
+        solution.codes, solution.residuals = codes, residuals
+        solution.history[-1] = value
+
+
+def factorize(
+    X: Any,
+    plan: Plan,
+    squares: FloatArray,
+    matrix: sp.csr_array | None,
+    share: FloatArray | None,
+    rng: np.random.RandomState,
+) -> Solution:
+    """Run the plan; the best of ``n_init`` starts, with its basis in the features of X.
+
+    ``squares`` are ‖x_i‖², ``matrix`` the graph (None without one), ``share`` the sample weights.
+    """
+    engine = Engine(X, plan.n_components, squares=squares)
+    compression = LazyCompression(engine, plan.n_components)
+    scheme = partial(_scheme, plan, engine)
+    objective = Objective(plan.loss, plan.graph_measure, plan.alpha, plan.beta)
+    best: Solution | None = None
+    with engine:
+        graph = None
+        if matrix is not None:
+            graph = NeighbourGraph.prepare(matrix, squares, engine.dtype, engine.chunks)
+        for number in range(plan.n_init):
+            space = _space(plan, engine, compression, share, number)
+            start = _make_start(plan, space.engine, share, rng, number)
+            local = replace(objective, floors=_floors(plan, *start))
+            waiting = None if plan.nonnegative else compression
+            descent = Descent(space, local, scheme, graph, share, *start, waiting)
+            del space, start  # their arrays are as large as the codes
+            solution = run(descent, plan.stopping, plan.callback, number)
+            del descent
+            if best is None or solution.rank < best.rank:
+                best = solution
+        assert best is not None
+        if graph is None and plan.solver == "cd":
+            _polish(best, share)
+        best.kkt_residual = kkt_residual(graph, share, best, plan.nonnegative)
+        best.lift()
+    return best

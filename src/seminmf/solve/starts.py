@@ -1,0 +1,270 @@
+"""Where a run starts: (U0, V0), with V0 ≥ 0.
+
+No start is best for all data; `docs/starts.md` has the measurements behind ``"auto"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+
+from .._types import FloatArray
+from ..data import Engine
+from .projection import nonnegative_codes
+from .updates import LeastSquaresBasis
+
+# Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
+# beyond from a randomised range finder with so many extra directions and passes.
+_EXACT_SIZE, _OVERSAMPLING, _POWER_PASSES = 300, 6, 2
+# How often both factors are solved for when a start is refined.
+_ROUNDS = 2
+# Samples nearer to the origin than this share of the mean have their negative scores cut: to lift
+# them above zero would make all columns of the codes nearly parallel.
+_NEAR_ORIGIN = 0.2
+
+Start = tuple[FloatArray, FloatArray]
+
+
+def random_start(
+    n_samples: int, n_features: int, k: int, rng: np.random.RandomState, dtype: Any, low: float
+) -> Start:
+    """The paper's: U uniform in [low, 1] with low = −1 (0 for NMF), V uniform in [0, 1]."""
+    basis = rng.uniform(low, 1, (n_features, k))
+    codes = rng.uniform(0, 1, (n_samples, k))
+    return basis.astype(dtype), codes.astype(dtype)
+
+
+def svd_start(
+    engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState, refine: bool = False
+) -> Start:
+    """Non-negative codes with the error of a truncated SVD at once.
+
+    The SVD X ≈ B Aᵀ is that of the rows weighted by √``weights``: with those of the robust loss at
+    U = 0, 1/‖x_i‖, a far sample pulls no harder than a near one. If all samples lie on one side of
+    the origin along the first axis, adding c_j times its scores to those of axis j makes them
+    positive, and rank k gives the error of rank k. Otherwise one component is needed for a shift:
+    with s_i = min(0, min_j B_ij), V = [B − s, −s] and U = [A, −Σ_j a_j] have that of rank k − 1.
+
+    That second start lies on a plateau: the basis has rank k − 1 only, and coordinate descent takes
+    dozens of iterations to leave it. With ``refine`` it is left at once.
+    """
+    root = weights[:, None]
+    all_axes, all_scores = _leading_axes(engine, k, root, rng, more=refine)
+    axes, scores = all_axes[:, :k], all_scores[:, :k]
+    # An axis points to its longer tail: independent of the order of samples and features.
+    tails = weights @ (scores * scores * scores)
+    flip = np.where(tails < 0, engine.dtype.type(-1), engine.dtype.type(1))
+    axes, scores = axes * flip, scores * flip
+    first = scores[:, :1]
+    if first.min() > 0:
+        far = first[:, 0] >= _NEAR_ORIGIN * float((root * first).sum() / root.sum())
+        lifts = np.maximum(-(scores[far] / first[far]).min(axis=0), 0)
+        codes = np.maximum(scores + lifts * first, 0)
+        basis = axes.copy()
+        basis[:, 0] -= axes[:, 1:] @ lifts[1:]
+    elif k == 1:
+        codes, basis = np.maximum(scores, 0), axes
+    else:
+        axes, scores = axes[:, : k - 1], scores[:, : k - 1]
+        # Along columns, a minimum is several times faster than along short rows.
+        shift = np.minimum(0, np.ascontiguousarray(scores.T).min(axis=0))
+        codes = np.empty((len(scores), scores.shape[1] + 1), engine.dtype)
+        np.subtract(scores, shift[:, None], out=codes[:, :-1])
+        np.negative(shift, out=codes[:, -1])
+        basis = np.empty((len(axes), codes.shape[1]), engine.dtype)
+        basis[:, :-1] = axes
+        np.negative(axes.sum(axis=1), out=basis[:, -1])
+        if refine and codes.shape[1] == k:
+            basis, codes = _refined(all_axes, all_scores, root, codes)
+    if codes.shape[1] < k:
+        # More components than the SVD has directions: the rest start small and random.
+        missing = k - codes.shape[1]
+        typical = float(np.abs(codes).mean()) or 1.0
+        codes = np.hstack([codes, rng.uniform(0, typical, (len(codes), missing))])
+        basis = np.hstack([basis, rng.uniform(-0.1, 0.1, (len(basis), missing))])
+    return _contiguous(basis, codes, engine.dtype)
+
+
+def _refined(axes: FloatArray, scores: FloatArray, weights: FloatArray, codes: FloatArray) -> Start:
+    """Exact least squares for U and V in turn, in the few dimensions of the leading axes."""
+    small = Engine(np.ascontiguousarray(scores), codes.shape[1])
+    ridge = np.zeros(codes.shape[1])
+    basis = np.zeros((scores.shape[1], codes.shape[1]), codes.dtype)
+    with small:
+        for _ in range(_ROUNDS):
+            weighted = weights * codes
+            moment = small.adjoint_times(weighted)
+            basis, _ = LeastSquaresBasis().step(moment, codes.T @ weighted, ridge, basis)
+            nonnegative_codes(small, basis, codes)
+    return axes @ basis, codes
+
+
+def nonnegative_svd_start(
+    engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState
+) -> Start:
+    """NMF from the SVD: of each axis and its scores the half, + or −, with more of the data."""
+    root = weights[:, None]
+    axes, scores = (found[:, :k] for found in _leading_axes(engine, k, root, rng, more=False))
+    halves = []
+    for sign in (1, -1):
+        half_axes, half_scores = np.maximum(sign * axes, 0), np.maximum(sign * scores, 0)
+        energy = (half_axes**2).sum(axis=0) * (root * half_scores**2).sum(axis=0)
+        halves.append((half_axes, half_scores, energy))
+    (plus_axes, plus_scores, plus), (minus_axes, minus_scores, minus) = halves
+    basis = np.where(plus >= minus, plus_axes, minus_axes)
+    codes = np.where(plus >= minus, plus_scores, minus_scores)
+    return _contiguous(basis, codes, engine.dtype)
+
+
+def above_zero(factor: FloatArray) -> FloatArray:
+    """Small values for zeros, which the multiplicative rules could never leave.
+
+    In proportion to the largest entry: repeated samples and empty features make no difference.
+    """
+    raised: FloatArray = np.maximum(factor, factor.dtype.type(1e-4) * factor.max())
+    return raised
+
+
+def _leading_axes(
+    engine: Engine, rank: int, weights: FloatArray, rng: np.random.RandomState, *, more: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Orthonormal leading directions A of the weighted rows, and the scores X A.
+
+    There are ``rank`` or more; with ``more`` a few more if there can be, the last less exact.
+    """
+    n, m = engine.n_samples, engine.n_features
+    width = min(rank + _OVERSAMPLING, n, m)
+    if m <= _EXACT_SIZE:
+        moment = engine.weighted_moment(weights)
+        axes = _eigenvectors(moment, width if more else min(rank, width))
+        return axes, engine.times(axes.astype(engine.dtype, copy=False))
+    if n <= _EXACT_SIZE:
+        small, lift = reduced(engine)
+        axes, scores = _leading_axes(small, rank, weights, rng, more=more)
+        return lift(axes), scores
+    directions = rng.standard_normal((m, width)).astype(engine.dtype)
+    for _ in range(_POWER_PASSES):
+        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0])[0]
+    directions = np.linalg.qr(directions)[0]
+    scores = engine.times(directions)
+    turn = _eigenvectors(scores.T @ (weights * scores), width)
+    return directions @ turn, scores @ turn
+
+
+def _eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
+    """Eigenvectors of the largest eigenvalues, largest first.
+
+    By a tridiagonal matrix and its relatively robust representations. LAPACK's driver evr does the
+    same for all eigenvectors, but turns to bisection for some of them, and takes up to twice as
+    long; here it is for what cannot be done so.
+    """
+    size = len(symmetric)
+    first = size - count
+    sytrd, stemr, ormqr = la.get_lapack_funcs(("sytrd", "stemr", "ormqr"), (symmetric,))
+    if size > 1:
+        # Room for blocks of columns, where there are enough of them for blocks to be faster.
+        room = 32 * size if size > 64 else 1
+        reflections, diagonal, beside, scales, _ = sytrd(symmetric.T, lower=1, lwork=room)
+        if isfinite(diagonal.sum()):
+            # The 2 asks for eigenvectors by number; one more place than there are neighbours.
+            _, _, turned, failure = stemr(diagonal, np.append(beside, 0), 2, 0, 0, first + 1, size)
+            if failure == 0:
+                vectors = np.array(turned[:, count - 1 :: -1], order="C")
+                vectors[1:] = ormqr("L", "N", reflections[1:, :-1], scales, vectors[1:], count)[0]
+                return vectors
+    return np.array(la.eigh(symmetric, subset_by_index=[first, size - 1])[1][:, ::-1], order="C")
+
+
+def few_samples(engine: Engine) -> bool:
+    """Whether a start is found faster in the span of the samples than in all features."""
+    return engine.n_samples <= _EXACT_SIZE and engine.n_samples < engine.n_features
+
+
+def reduced(engine: Engine) -> tuple[Engine, Callable[[FloatArray], FloatArray]]:
+    """The samples as points in their own span, and the way back for a basis.
+
+    X = L Qᵀ with L = E√Λ from the eigenvectors of X Xᵀ: a rotation of the features, good to half
+    the digits, which is enough for a start.
+    """
+    values, vectors = np.linalg.eigh(engine.gram.astype(np.float64))
+    kept = values > len(values) * np.finfo(engine.dtype).eps * max(values[-1], 0)
+    lengths = np.sqrt(values[kept])
+    back = (vectors[:, kept] / lengths).astype(engine.dtype)
+    points = np.ascontiguousarray(vectors[:, kept] * lengths, engine.dtype)
+    small = Engine(points, engine.n_samples, squares=engine.squares)
+
+    def lift(basis: FloatArray) -> FloatArray:
+        return engine.adjoint_times(back @ basis)
+
+    return small, lift
+
+
+def kmeans_start(
+    engine: Engine, k: int, share: FloatArray | None, rng: np.random.RandomState
+) -> Start:
+    """The centres of k-means as the basis; codes by least squares, with more on the own centre.
+
+    Bare indicators would not do for the robust graph penalty: where neighbours have the very same
+    code their edge has length zero and enormous weight, and reweighting never parts them again.
+    """
+    search = KMeans(n_clusters=k, n_init=1, random_state=rng.randint(2**31 - 1))
+    labels = search.fit(engine.X, sample_weight=share).labels_
+    basis = np.ascontiguousarray(search.cluster_centers_.T, engine.dtype)
+    codes = np.zeros((engine.n_samples, k), engine.dtype)
+    nonnegative_codes(engine, basis, codes)
+    codes *= 0.5
+    codes[np.arange(engine.n_samples), labels] += 0.5
+    return basis, codes
+
+
+def exemplar_start(engine: Engine, k: int, rng: np.random.RandomState | None) -> Start:
+    """k samples, far from each other, as the basis; non-negative least squares for the codes."""
+    chosen = _spread_samples(engine, k, rng)
+    basis = np.ascontiguousarray(_dense(engine.X[chosen]).T)
+    codes = np.zeros((engine.n_samples, k), engine.dtype)
+    nonnegative_codes(engine, basis, codes)
+    return basis, codes
+
+
+def _spread_samples(engine: Engine, k: int, rng: np.random.RandomState | None) -> list[int]:
+    """One sample after the other, each drawn with its distance from those before as weight.
+
+    Without ``rng`` the choice is fixed by the data: first the sample of median length, then always
+    the farthest but for the farthest tenth, which may be outliers.
+    """
+    n, squares = engine.n_samples, engine.squares.astype(np.float64)
+    if rng is None:
+        chosen = [int(np.argsort(squares, kind="stable")[n // 2])]
+    else:
+        chosen = [int(rng.randint(n))]
+    nearest = np.full(n, np.inf)
+    while len(chosen) < k:
+        last = chosen[-1]
+        products = engine.times(np.ascontiguousarray(_dense(engine.X[[last]]).T)).ravel()
+        distances = np.sqrt(np.maximum(squares + squares[last] - 2 * products, 0))
+        nearest = np.minimum(nearest, distances)
+        nearest[chosen] = 0
+        total = nearest.sum()
+        if total == 0:
+            remaining = np.setdiff1d(np.arange(n), chosen)
+            chosen.extend(int(i) for i in remaining[: k - len(chosen)])
+        elif rng is None:
+            eligible = np.where(nearest <= np.quantile(nearest, 0.9), nearest, 0)
+            chosen.append(int(np.argmax(eligible if eligible.any() else nearest)))
+        else:
+            chosen.append(int(rng.choice(n, p=nearest / total)))
+    return chosen
+
+
+def _dense(rows: Any) -> FloatArray:
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
+
+
+def _contiguous(basis: FloatArray, codes: FloatArray, dtype: Any) -> Start:
+    return np.ascontiguousarray(basis, dtype), np.ascontiguousarray(codes, dtype)
