@@ -37,6 +37,22 @@ def test_help_does_not_load_the_numerics() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fit", "--help"]], ids=" ".join)
+def test_help_loads_no_heavy_libraries(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "from seminmf.cli import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code, end.code\n"
+        "heavy = {'sklearn', 'scipy', 'numba', 'pandas', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    command = [sys.executable, "-c", code, *arguments]
+    assert "seminmf" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 @pytest.mark.parametrize(
     "command", [[], ["reproduce"], ["datasets"], ["datasets", "list"], ["datasets", "fetch"]]
 )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+import subprocess
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,8 +22,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+import seminmf
 from helpers import CLASSES, converging_or_not, data, make
 from seminmf import L21SemiNMF, SemiNMF
+from seminmf.models.validation import check_seed
 
 models = pytest.mark.parametrize("model", CLASSES)
 
@@ -89,6 +95,48 @@ def test_clone_and_pickle(model: str, fitted: bool) -> None:
     if fitted:
         new = data(5, 4, 9, nonnegative=True)
         np.testing.assert_array_equal(copy.transform(new), estimator.transform(new))
+
+
+@pytest.mark.parametrize("drawn", [0, 3])
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.copy, copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))],
+    ids=["copy", "deepcopy", "pickle"],
+)
+def test_a_seed_is_copied_like_a_random_state(duplicate: Callable[[Any], Any], drawn: int) -> None:
+    numbers = []
+    for state in (np.random.RandomState(7), check_seed(7)):
+        state.normal(size=drawn)
+        twin = duplicate(state)
+        numbers.append([twin.normal(size=4), state.normal(size=4), twin.normal(), state.normal()])
+    for expected, found in zip(*numbers, strict=True):
+        np.testing.assert_array_equal(expected, found)
+
+
+def test_a_seed_that_is_only_half_made_says_so() -> None:
+    bare = object.__new__(type(check_seed(7)))
+    assert not hasattr(bare, "normal")
+
+
+def test_public_names_are_there_from_the_start() -> None:
+    assert set(seminmf.__all__) | {"__version__"} <= set(dir(seminmf))
+    for name in seminmf.__all__:
+        assert getattr(seminmf, name) is getattr(seminmf, name)
+    with pytest.raises(AttributeError, match="'seminmf' has no attribute 'nothing'"):
+        _ = seminmf.nothing
+    code = (
+        "import sys, seminmf\n"
+        "assert not {'numpy', 'sklearn'} & set(sys.modules)\n"
+        "from seminmf import *\n"
+        "assert all(name in globals() for name in seminmf.__all__)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_pickle_can_be_the_first_thing_that_is_opened() -> None:
+    written = pickle.dumps(SemiNMF(3)).hex()
+    code = f"import pickle; assert pickle.loads(bytes.fromhex({written!r})).n_components == 3"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @models

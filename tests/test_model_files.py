@@ -6,6 +6,8 @@ import io
 import json
 import pickle
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +20,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import decomposition
 from sklearn.exceptions import NotFittedError
-from sklearn.neighbors import KNeighborsTransformer
+from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import seminmf
 from helpers import CLASSES, KINDS, Array, cone, converging_or_not, make
-from seminmf import FactorKMeans, L21SemiNMF, ModelFileError, SemiNMF, Standardized, _container
+from seminmf import (
+    FactorKMeans,
+    GraphSemiNMF,
+    L21SemiNMF,
+    ModelFileError,
+    SemiNMF,
+    Standardized,
+)
+from seminmf.models import container as _container
 from seminmf.models.persistence import Saveable, load_with_notes
 
 N, M, K = 40, 7, 3
@@ -197,24 +209,166 @@ def test_notes_come_back(tmp_path: Path) -> None:
     assert load_with_notes(tmp_path / "m")[1] == notes
 
 
+# Searches for neighbours.
+
+
+class OwnSearch(KNeighborsTransformer):
+    """As a user would write it."""
+
+
+class OwnGraph(L21SemiNMF):
+    """A class that makes a search of a word, and keeps the word."""
+
+    def __init__(self, n_components: int = 2, *, graph: Any = "own", callback: Any = None) -> None:
+        super().__init__(n_components, graph=graph, callback=callback)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        word, self.graph = self.graph, {"own": OwnSearch, "radius": radius_search}[self.graph]()
+        try:
+            return super().fit(X)
+        finally:
+            self.graph = word
+
+
+def radius_search() -> RadiusNeighborsTransformer:
+    X = samples()
+    return RadiusNeighborsTransformer(radius=0.5 * float(np.linalg.norm(X, axis=1).mean()))
+
+
+def city(a: Array, b: Array) -> float:
+    return float(np.abs(a - b).sum())
+
+
+SEARCHES = {
+    "nearest": lambda: KNeighborsTransformer(n_neighbors=4),
+    "cosine": lambda: KNeighborsTransformer(mode="connectivity", n_neighbors=4, metric="cosine"),
+    "radius": radius_search,
+}
+
+
+@pytest.mark.parametrize("later", [None, "knn"])
+@pytest.mark.parametrize("form", ["dense", "csr_array", "float32", "fortran"])
+@pytest.mark.parametrize("search", SEARCHES)
+def test_searches_for_neighbours_come_back(
+    search: str, form: str, later: str | None, tmp_path: Path
+) -> None:
+    graph = SEARCHES[search]()
+    X, new = stored(samples(), form, tmp_path), stored(samples(1), form, tmp_path)
+    with converging_or_not():
+        model = L21SemiNMF(K, graph=graph).fit(X)
+    if later is not None:
+        model.set_params(graph=later)
+    model.save(tmp_path / "m")
+    loaded = seminmf.load(tmp_path / "m")
+    assert_same(model, loaded)
+    assert_same(model.transform(new), loaded.transform(new))
+    assert_same(model.transform(X), loaded.transform(X))
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
+    if later is not None:
+        assert loaded.graph == later
+        return
+    assert type(loaded.graph) is type(graph)
+    assert loaded.graph.get_params() == graph.get_params()
+    assert not hasattr(loaded.graph, "n_samples_fit_")
+    with converging_or_not():
+        assert_same(loaded.fit(X), model)  # a whole estimator
+
+
+def test_searches_in_other_models_come_back(tmp_path: Path) -> None:
+    X, new = np.repeat(samples(), 2, axis=0), samples(1)  # each sample twice: one vertex of two
+    fitted_before = KNeighborsTransformer(n_neighbors=3).fit(X[:9])
+    weighted = KNeighborsTransformer(
+        n_neighbors=3, metric="seuclidean", metric_params={"V": np.arange(1.0, M + 1)}
+    )
+    for graph in (fitted_before, weighted):
+        inner = FactorKMeans(GraphSemiNMF(K, graph=graph), random_state=0)
+        with converging_or_not():
+            model = Standardized(inner, "scale").fit(X)
+        model.save(tmp_path / "m")
+        loaded = seminmf.load(tmp_path / "m")
+        assert_same(model, loaded)
+        assert_same(model.predict(new), loaded.predict(new))
+        Z = model.standardize(new)
+        first, second = model.model_.factorizer_, loaded.model_.factorizer_
+        assert_same(first.transform(Z), second.transform(Z))
+    assert_same(loaded.model.factorizer.graph.metric_params["V"], weighted.metric_params["V"])
+
+
+def test_a_search_made_of_a_word_comes_back(tmp_path: Path) -> None:
+    with converging_or_not():
+        model = OwnGraph(K, graph="radius").fit(samples())
+    model.save(tmp_path / "m")
+    loaded = seminmf.load(tmp_path / "m")
+    assert loaded.graph == "radius"
+    assert_same(model.transform(samples(1)), loaded.transform(samples(1)))
+
+
+def after(model: Any, graph: str) -> Any:
+    """The model with another graph set after it was fitted."""
+    with converging_or_not():
+        return model.fit(samples()).set_params(graph=graph)
+
+
 @pytest.mark.parametrize(
-    ("model", "message"),
+    ("make_model", "message"),
     [
-        (L21SemiNMF(K, graph=KNeighborsTransformer(n_neighbors=3)), r"^graph: a KNeighborsTr.*knn"),
+        (lambda: L21SemiNMF(K, graph=OwnSearch()), r"^graph: a OwnSearch.*knn"),
         (
-            FactorKMeans(decomposition.NMF(K, max_iter=2000)),
-            "^factorizer: .* use one of seminmf's own",
+            lambda: L21SemiNMF(K, graph=make_pipeline(StandardScaler(), KNeighborsTransformer())),
+            "^graph: a Pipeline.*knn",
         ),
         (
-            FactorKMeans(L21SemiNMF(K, graph=KNeighborsTransformer(n_neighbors=3))),
-            r"^factorizer.graph: a KNeighborsTransformer",
+            lambda: L21SemiNMF(K, graph=KNeighborsTransformer(metric=city)),
+            "^graph.metric: a function.*knn",
+        ),
+        (
+            lambda: L21SemiNMF(
+                K, graph=KNeighborsTransformer(metric="pyfunc", metric_params={"func": city})
+            ),
+            r"^graph.metric_params\['func'\]: a function.*knn",
+        ),
+        (
+            lambda: FactorKMeans(L21SemiNMF(K, graph=OwnSearch())),
+            "^factorizer.graph: a OwnSearch.*knn",
+        ),
+        (lambda: OwnGraph(K), r"a OwnSearch cannot .* KNeighborsTransformer .*graph=\"knn\""),
+        (
+            lambda: after(L21SemiNMF(K, graph=OwnSearch()), "knn"),
+            r"a OwnSearch cannot .* KNeighborsTransformer .*graph=\"knn\"",
+        ),
+        (
+            lambda: after(L21SemiNMF(K, graph=KNeighborsTransformer(metric=city)), "knn"),
+            r"\.metric: a function cannot .* no functions.*graph=\"knn\"",
+        ),
+        (
+            lambda: FactorKMeans(decomposition.NMF(K, max_iter=2000)),
+            "^factorizer: .* use one of seminmf's own",
         ),
     ],
 )
-def test_what_cannot_be_stored_is_named(model: Any, message: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=message):
-        model.fit(samples()).save(tmp_path / "m")
+def test_what_cannot_be_stored_is_named(make_model: Any, message: str, tmp_path: Path) -> None:
+    model = make_model()
+    if not hasattr(model, "codes_"):
+        with converging_or_not():
+            model.fit(samples())
+    with pytest.raises(ValueError, match=message) as caught:
+        model.save(tmp_path / "m")
+    assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fitted_search_without_its_samples_is_refused(tmp_path: Path) -> None:
+    class Keeping(SemiNMF):
+        """As a user would write it."""
+
+    model = Keeping(K).fit(samples())
+    model.search_ = KNeighborsTransformer().fit(samples())
+    with pytest.raises(ValueError, match=r"\['search_'\]: a fitted KNeighborsTransformer cannot"):
+        model.save(tmp_path / "m")
+    model.search_ = KNeighborsTransformer(n_neighbors=2)
+    model.save(tmp_path / "m")
+    assert seminmf.load(tmp_path / "m").search_.n_neighbors == 2
 
 
 def test_only_fitted_models_are_saved(tmp_path: Path) -> None:
@@ -254,6 +408,17 @@ def test_the_same_model_is_the_same_file(tmp_path: Path) -> None:
     model.save(tmp_path / "a")
     seminmf.load(tmp_path / "a").save(tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("opening", ["seminmf.models.persistence", "seminmf"])
+def test_a_file_can_be_the_first_thing_that_is_opened(file: Path, opening: str) -> None:
+    code = (
+        f"import sys; from {opening} import load\n"
+        "assert 'seminmf.models.estimators' not in sys.modules\n"
+        "model = load(sys.argv[1])\n"
+        "assert type(model.factorizer_).__name__ == 'L21SemiNMF'\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(file)], check=True)
 
 
 # What is not a whole file of ours.
@@ -470,6 +635,28 @@ def test_a_zip_without_its_directory_is_refused(file: Path) -> None:
     content = file.read_bytes()[:2000]
     sealed = content + _container._seal(io.BytesIO(content), len(content))
     assert "not a valid model file" in refused(sealed, file.with_name("forged"))
+
+
+def searching(header: dict[str, Any]) -> dict[str, Any]:
+    return header["model"]["state"]["$dict"]["projector"]["$dict"]["transformer"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h: searching(h).update({"$neighbours": "Forest"}), "a Forest, which this version"),
+        (lambda h: searching(h)["parameters"].update(trees=3), "argument 'trees'"),
+        (lambda h: searching(h)["parameters"].update(metric="none"), "'metric' parameter"),
+        (lambda h: searching(h).update(fitted_to="nothing"), "KeyError: 'nothing'"),
+        (lambda h: searching(h).update(parameters=[]), "AttributeError"),
+    ],
+)
+def test_searches_that_cannot_be_are_refused(change: Any, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    with converging_or_not():
+        L21SemiNMF(K, graph=KNeighborsTransformer()).fit(samples()).save(path)
+    content = forged(path, lambda header, members: change(header))
+    assert re.search(message, refused(content, path.with_name("forged")))
 
 
 def test_a_sparse_graph_out_of_its_bounds_is_refused(tmp_path: Path) -> None:

@@ -34,12 +34,14 @@ HOSTILE = (
 )
 
 
-def wait(condition: Callable[[], object], rounds: int = 50) -> None:
-    """Until something is the case; a touch becomes a click a little later."""
-    for _ in range(rounds):
-        if condition():
-            return
-        time.sleep(0.05)
+def wait_until(condition: Callable[[], object], seconds: float = 20) -> None:
+    """A page answers in its own time: until it has, or for so long that it will not any more.
+
+    Nothing is raised then, so that the assertion after it shows what there is instead.
+    """
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
 
 
 class Browser:
@@ -60,9 +62,11 @@ class Browser:
             width=width, height=900, deviceScaleFactor=1, mobile=width < 600,
         )  # fmt: skip
         self.media(scheme)
+        self.point(0, 0)  # not where the new page has something to point at
         for kind in ("browser", "performance"):
             self.driver.get_log(kind)  # what happened before is of no interest
         self.driver.get(page.as_uri())
+        wait_until(lambda: self.run("return innerWidth") == width)
 
     def media(self, scheme: str, kind: str = "screen") -> None:
         # Without smooth scrolling an element is where it says when it is clicked.
@@ -106,8 +110,28 @@ class Browser:
         )
         return found
 
+    def point(self, x: float, y: float) -> None:
+        self.command("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
     def hover(self, sample: int) -> None:
-        self.command("Input.dispatchMouseEvent", type="mouseMoved", **self.place(sample))
+        """Point at a sample, until the tooltip is about it."""
+        name = " ".join(self.samples()["id"][sample].split())
+        self.point(**self.place(sample))
+        wait_until(lambda: self.tip.partition("\n")[0] == name)
+
+    def press(self, element: Any, key: str) -> None:
+        """A key, until the page has heard it; what listens further inside has done so before."""
+        self.run(
+            "window.heard = false;"
+            "addEventListener('keydown', () => { window.heard = true; }, {once: true})"
+        )
+        element.send_keys(key)
+        wait_until(lambda: self.run("return window.heard"))
+
+    def choose(self, colour: str) -> None:
+        """What the samples are coloured by."""
+        self.find(f"label[for=by-{colour}]").click()
+        wait_until(self.find(f"#by-{colour}").is_selected)
 
     @property
     def tip(self) -> str:
@@ -182,7 +206,7 @@ def test_the_page_asks_for_nothing_and_complains_of_nothing(
     page = request.getfixturevalue(name)
     browser.open(page)
     for choice in ("label", "score", "cluster"):
-        browser.find(f"label[for=by-{choice}]").click()
+        browser.choose(choice)
     browser.hover(0)
     assert browser.tip
     asked = [address for address in browser.requests() if not address.startswith("data:")]
@@ -202,8 +226,14 @@ def test_the_policy_stops_what_does_not_belong(browser: Browser, signals: Path) 
         document.body.append(script);
         """
     )
+    messages: list[str] = []
+
+    def both_are_named() -> bool:
+        messages.extend(entry["message"] for entry in browser.driver.get_log("browser"))
+        return all(any(kind in m for m in messages) for kind in ("img-src", "script-src"))
+
+    wait_until(both_are_named)
     assert browser.run("return window.hacked") is None
-    messages = [entry["message"] for entry in browser.driver.get_log("browser")]
     assert any("img-src" in message for message in messages)
     assert any("script-src" in message for message in messages)
 
@@ -222,7 +252,8 @@ def test_hovering_shows_what_a_sample_is(browser: Browser, signals: Path) -> Non
         assert f"residual {samples['residual'][number]}" in words
         assert f"part {samples['parts'][number][0]}" in words
         assert ("outlier yes" in words) == bool(samples["outlier"][number])
-    browser.command("Input.dispatchMouseEvent", type="mouseMoved", x=5, y=5)
+    browser.point(5, 5)
+    wait_until(lambda: not browser.tip)
     assert not browser.tip
 
 
@@ -235,7 +266,7 @@ def test_touching_shows_what_a_sample_is(browser: Browser, signals: Path) -> Non
         point = browser.place(number)
         browser.command("Input.dispatchTouchEvent", type="touchStart", touchPoints=[point])
         browser.command("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
-        wait(lambda: browser.tip)
+        wait_until(lambda: browser.tip)  # a touch becomes a click a little later
     finally:
         browser.command("Emulation.setTouchEmulationEnabled", enabled=False)
     assert browser.tip.splitlines()[0] == samples["id"][number]
@@ -247,7 +278,7 @@ def test_the_keyboard_moves_between_samples(browser: Browser, signals: Path) -> 
     stage = browser.find("#stage")
 
     def press(key: str) -> int:
-        stage.send_keys(key)
+        browser.press(stage, key)
         return int(samples["id"].index(browser.tip.splitlines()[0]))
 
     first = press(keys.ARROW_RIGHT)
@@ -264,15 +295,18 @@ def test_the_keyboard_moves_between_samples(browser: Browser, signals: Path) -> 
     assert press(keys.HOME) == samples["home"]
     spoken = browser.find("#spoken").get_attribute("textContent")
     assert spoken.startswith(f"Sample {samples['id'][samples['home']]}: cluster ")
-    stage.send_keys(keys.ESCAPE)
+    browser.press(stage, keys.ESCAPE)
     assert not browser.tip
 
 
 def test_everything_can_be_reached_by_tabs(browser: Browser, signals: Path) -> None:
     browser.open(signals)
     reached = []
+    active = browser.driver.switch_to.active_element
     for _ in range(14):
-        browser.driver.switch_to.active_element.send_keys(keys.TAB)
+        before = active
+        before.send_keys(keys.TAB)
+        wait_until(lambda before=before: browser.driver.switch_to.active_element != before)
         active = browser.driver.switch_to.active_element
         target = active.get_attribute("href") or "#"
         reached.append(active.get_attribute("id") or target.partition("#")[2])
@@ -282,6 +316,7 @@ def test_everything_can_be_reached_by_tabs(browser: Browser, signals: Path) -> N
     assert "by-cluster" in reached
     assert "stage" in reached
     browser.find("#by-cluster").send_keys(keys.ARROW_RIGHT)
+    wait_until(browser.find("#by-label").is_selected)
     assert browser.find("#by-label").is_selected()
 
 
@@ -293,13 +328,13 @@ def test_colouring(browser: Browser, signals: Path) -> None:
         ("cluster", [c % 10 for c in samples["cluster"]]),
         ("label", samples["label"]),
     ):
-        browser.find(f"label[for=by-{choice}]").click()
+        browser.choose(choice)
         colours = browser.colours()
         pairs = set(zip(groups, colours, strict=True))
         assert len(pairs) == len(set(groups)) == len(set(colours))
         assert browser.find(f".legend.of-{choice}").is_displayed()
         seen[choice] = colours
-    browser.find("label[for=by-score]").click()
+    browser.choose("score")
     seen["score"] = browser.colours()
     outliers = {c for c, o in zip(seen["score"], samples["outlier"], strict=True) if o}
     others = {c for c, o in zip(seen["score"], samples["outlier"], strict=True) if not o}
@@ -322,9 +357,11 @@ def test_the_legend_picks_out_a_group(browser: Browser, signals: Path) -> None:
         return found
 
     button.click()
+    wait_until(lambda: any(faded()))
     assert button.get_attribute("aria-pressed") == "true"
     assert faded() == [cluster != 11 for cluster in clusters]
     button.click()
+    wait_until(lambda: not any(faded()))
     assert not any(faded())
 
 
@@ -333,7 +370,7 @@ def test_hostile_strings_do_nothing(browser: Browser, hostile: Path) -> None:
     samples = browser.samples()
     stage = browser.find("#stage")
     for key in (keys.HOME, keys.ARROW_RIGHT, keys.ARROW_DOWN, keys.ARROW_LEFT, keys.ARROW_UP):
-        stage.send_keys(key)
+        browser.press(stage, key)
         assert browser.tip.splitlines()[0] in [" ".join(name.split()) for name in samples["id"]]
         for selector in ("script", "img", "b", "svg", "a"):
             assert browser.driver.find_elements("css selector", f"#tip {selector}") == []
@@ -364,23 +401,28 @@ def test_no_page_is_wider_than_its_window(
 def test_light_and_dark(browser: Browser, signals: Path) -> None:
     browser.open(signals)
     light, colours = browser.background(), browser.colours()
+    button = browser.find("#theme")
+    # The page hears of a change of the scheme later than its colours change.
     browser.media("dark")
+    wait_until(lambda: button.text == "Light")
     dark = browser.background()
     assert light != dark
     assert browser.colours() != colours
-    button = browser.find("#theme")
     assert button.text == "Light"
     button.click()
+    wait_until(lambda: button.text == "Dark")
     assert browser.background() == light
     assert browser.colours() == colours
     assert button.text == "Dark"
     button.click()
+    wait_until(lambda: browser.background() == dark)
     assert browser.background() == dark
 
 
 def test_on_paper_there_is_nothing_to_press(browser: Browser, signals: Path) -> None:
     browser.open(signals, scheme="dark")
     browser.media("dark", "print")
+    wait_until(lambda: browser.run("return matchMedia('print').matches"))
     assert browser.background() == "rgb(255, 255, 255)"
     for selector in ("nav", "#theme", ".segments"):
         assert not browser.find(selector).is_displayed()
@@ -400,6 +442,7 @@ def test_a_picture_in_the_tooltip(browser: Browser, digits: Path) -> None:
         X = load_digits().data
         row = X[int(samples["id"][number])]
         assert np.corrcoef(drawn, row)[0, 1] < -0.999  # dark where there is ink
+    wait_until(lambda: browser.run("return [...document.images].every(i => i.complete)"))
     sizes = browser.run("return [...document.images].map(i => [i.naturalWidth, i.naturalHeight])")
     assert len(sizes) > 8
     assert all(size == [8, 8] for size in sizes)
@@ -418,7 +461,7 @@ def test_without_scripts_the_page_is_still_there(
     assert not browser.find("#theme").is_displayed()
     before = browser.colours()
     assert len(set(before)) > 5
-    browser.find("label[for=by-label]").click()
+    browser.choose("label")
     assert browser.colours() != before
     assert browser.find("#outliers table").is_displayed()
 
@@ -433,7 +476,7 @@ def test_the_frame_of_a_notebook(browser: Browser, signals: Path, tmp_path: Path
     browser.driver.switch_to.frame(browser.find("iframe"))
     try:
         samples = browser.samples()
-        browser.find("#stage").send_keys(keys.HOME)
+        browser.press(browser.find("#stage"), keys.HOME)
         assert browser.tip.splitlines()[0] == samples["id"][samples["home"]]
         assert browser.run("return window.origin") == "null"
     finally:

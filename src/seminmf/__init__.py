@@ -3,12 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .models.clustering import FactorKMeans
-from .models.estimators import NMF, GraphSemiNMF, L21SemiNMF, SemiNMF
-from .models.persistence import ModelFileError, load
-from .models.preparation import Standardized
-
 if TYPE_CHECKING:
+    from .models.clustering import FactorKMeans
+    from .models.container import ModelFileError
+    from .models.estimators import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
+    from .models.persistence import load
+    from .models.preparation import Standardized
     from .reporting import Report, report
     from .solve.loop import Progress
 
@@ -21,17 +21,38 @@ __all__ = [
     "ModelFileError",
     "Progress",
     "Report",
+    "RobustSemiNMF",
     "SemiNMF",
     "Standardized",
     "load",
     "report",
 ]
 
-# What stands to the right of this module, or loads the compiler, is imported when asked for.
-_LATER = {"Progress": ".solve.loop", "Report": ".reporting", "report": ".reporting"}
+# Where the names are defined. They are imported when they are first asked for: scikit-learn takes
+# seconds, and who asks the command line for help, or for one module only, should not wait for it.
+_LATER = {
+    "NMF": ".models.estimators",
+    "FactorKMeans": ".models.clustering",
+    "GraphSemiNMF": ".models.estimators",
+    "L21SemiNMF": ".models.estimators",
+    "ModelFileError": ".models.container",
+    "Progress": ".solve.loop",
+    "Report": ".reporting",
+    "RobustSemiNMF": ".models.estimators",
+    "SemiNMF": ".models.estimators",
+    "Standardized": ".models.preparation",
+    "load": ".models.persistence",
+    "report": ".reporting",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_LATER[name], __name__), name)
+    globals()[name] = value  # found at once from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

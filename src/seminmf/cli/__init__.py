@@ -1,7 +1,8 @@
 """The command ``seminmf``: arguments, progress and words, nothing else.
 
 A module here holds a group of commands and registers them with `app` by `command`, which gives
-each the common options, one-line errors and an example.
+each the common options, one-line errors and an example. What only a running command needs, it
+imports itself, so that the help is there at once.
 """
 
 from __future__ import annotations

@@ -12,6 +12,10 @@ from typing import Any
 
 from rich.console import Console
 
+_FOR_PROGRAMMERS = (
+    DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning,
+)  # fmt: skip
+
 
 def _console(stream: Any) -> Console:
     # Colours are rich's business: none unless it is a terminal and NO_COLOR is not set.
@@ -65,15 +69,16 @@ class Talk:
 
     @contextmanager
     def hearing_warnings(self) -> Iterator[None]:
-        """Warnings of the library as lines; those meant for programmers are left out."""
+        """Warnings of the library as lines; those meant for programmers are left out.
+
+        Not by filters: libraries that a command imports may put their own before ours.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("always")
-            for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning,
-                             ImportWarning, ResourceWarning):  # fmt: skip
-                warnings.simplefilter("ignore", category)
 
-            def show(message: Warning | str, *_: Any, **__: Any) -> None:
-                self.warn(message)
+            def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+                if not issubclass(category, _FOR_PROGRAMMERS):
+                    self.warn(message)
 
             warnings.showwarning = show
             yield

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.progress import BarColumn, Progress, TextColumn
-
 from ._talk import Talk
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from ..solve.loop import Progress as Step
 
 # Iterations that the forecast looks at.
@@ -56,6 +56,8 @@ class Watch:
         self.began = self.told = time.monotonic()
         self.bar: Progress | None = None
         if talk.errors.is_terminal and not talk.quiet and not talk.as_json:
+            from rich.progress import BarColumn, Progress, TextColumn
+
             self.bar = Progress(
                 TextColumn("{task.description}"), BarColumn(),
                 TextColumn("objective {task.fields[objective]}"),

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from ._command import app, command, group
 from ._talk import Talk
@@ -18,6 +17,8 @@ app.add_typer(datasets_app, name="datasets")
 @command(datasets_app, "seminmf datasets list", name="list")
 def list_datasets(talk: Talk) -> None:
     """Show the data sets and where their files are."""
+    from rich.table import Table
+
     from ..datasets import available, dataset_info, locate
 
     table = Table("name", "samples", "features", "classes", "file", box=None, pad_edge=False)

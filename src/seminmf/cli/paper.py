@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Table
 
 from ._command import app, command
 from ._options import Solver
@@ -17,6 +14,10 @@ from ._talk import Talk
 from ._watch import duration
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+
     from ..experiments import Outcome, Run, Store
 
 DEFAULT_OUT = Path("seminmf-results")
@@ -68,6 +69,8 @@ def reproduce(
 
 
 def _experiments_table(rows: list[dict[str, object]]) -> Table:
+    from rich.table import Table
+
     table = Table("name", "what is measured", "paper", "runs", box=None, pad_edge=False)
     for row in rows:
         table.add_row(*(str(value) for value in row.values()))
@@ -76,6 +79,8 @@ def _experiments_table(rows: list[dict[str, object]]) -> Table:
 
 def _with_progress(planned: list[Run], store: Store, jobs: int, talk: Talk) -> int:
     """Execute the runs that are missing, telling how far it is and how long it will take."""
+    from rich.console import Console
+
     from ..experiments import execute, missing, prepare
 
     todo = missing(planned, store)
@@ -97,6 +102,8 @@ class _Reporter:
         self.began = self.told = time.monotonic()
         self.bar: Progress | None = None
         if console.is_terminal:
+            from rich.progress import BarColumn, Progress, TextColumn
+
             columns = (
                 TextColumn("{task.description}"),
                 BarColumn(),

@@ -1,4 +1,4 @@
-"""The decorator of all compiled loops."""
+"""The decorators of all compiled functions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import cfunc, njit
 
 # Reassociation and fused multiply-add, but no assumption that NaN and infinity are absent.
 FAST_MATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
 # Quotients by zero are infinite, as in NumPy: a test at each division would rule out vectors.
-_OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": set(FAST_MATH), "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"fastmath": set(FAST_MATH), "error_model": "numpy"}
 
 
 @lru_cache(maxsize=1)
@@ -37,28 +37,47 @@ def _tie_to_all_sources(function: Any) -> Any:
     return function
 
 
+def _kept_on_disk(make: Callable[..., Any], **options: Any) -> Any:
+    """What ``make`` compiles with a cache; without one, and with a warning, where that fails."""
+    try:
+        return _tie_to_all_sources(make(cache=True, **options))
+    except RuntimeError as error:
+        warnings.warn(
+            f"Compiled code cannot be kept on disk ({error}), so that every new process compiles "
+            "it again, which takes some seconds. Set the environment variable NUMBA_CACHE_DIR to "
+            "a folder that can be written to.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return make(**options)
+
+
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile on first use, without the GIL, and keep the machine code on disk.
+    """A function that Python calls: compiled on first use, without the GIL, and kept on disk.
 
     Where no folder for it can be written the code is compiled anew in every process, and a warning
     says how to avoid that.
     """
-    try:
-        return _tie_to_all_sources(njit(cache=True, **_OPTIONS)(function))
-    except RuntimeError as error:
-        warnings.warn(
-            f"Compiled code cannot be kept on disk ({error}), so that every new process compiles "
-            "it again, which takes half a minute. Set the environment variable NUMBA_CACHE_DIR to "
-            "a folder that can be written to.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return njit(**_OPTIONS)(function)
+    return _kept_on_disk(lambda **options: njit(**options)(function), nogil=True, **_OPTIONS)
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """A function that only compiled code calls: without an entrance for Python."""
+    return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
 
 
 def part_of_compiled(function: Callable[..., Any]) -> Any:
-    """A function that is only called in compiled code, and becomes a part of its callers.
+    """A function with one caller in compiled code, of which it becomes a part.
 
-    Compiled by itself it would be compiled again with all it calls for each of them.
+    Compiled by itself it would be compiled a second time with its caller.
     """
     return njit(inline="always", **_OPTIONS)(function)
+
+
+def at_an_address(function: Callable[..., Any], signature: Any, *, keep: bool) -> Any:
+    """A function that compiled code calls by its ``address``; kept on disk if ``keep``."""
+
+    def make(**options: Any) -> Any:
+        return cfunc(signature, **options)(function)
+
+    return _kept_on_disk(make, **_OPTIONS) if keep else make(**_OPTIONS)

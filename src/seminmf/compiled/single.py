@@ -1,11 +1,14 @@
 """Compiled solvers of the convex problem of one sample at a time, for many samples.
 
-Like `seminmf.kernels` these take small statistics of a sample, never the sample itself.
+These take small statistics of a sample, never the sample itself.
 """
 
 import numpy as np
 
-from .jit import compiled
+from .jit import compiled, inner
+from .loops import clear, longest_part
+from .measures import measure, penalize
+from .views import line_of, part
 
 # A direction whose part independent of those already in use is below this share of its length
 # (squared) counts as linearly dependent: about the square root of the unit round-off.
@@ -14,9 +17,14 @@ _DEPENDENT = 1e-10
 _VANISHED = 1e-24
 # Dual feasibility: a gradient below this share of the largest |φ| (unit columns) counts as zero.
 _DUAL = 1e-11
+# Reweighting: lengths below this share of the sample's own are not told from zero; it stops when
+# the objective of a sample falls by less than a share, so many times in a row, or after so many
+# rounds of so many sweeps.
+_SHORTEST = 1e-9
+_TOLERANCE, _STILL, _ROUNDS, _SWEEPS = 1e-13, 5, 2000, 8
 
 
-@compiled
+@inner
 def _solve_passive(gram, rhs, members, size, factor, solution):
     """Cholesky solve on the first ``size`` members; a dependent member gets solution 0.
 
@@ -158,107 +166,128 @@ def nnls_rows(phi, omega, stiffness, codes):
             codes[i, q] = v[q] * scale[q]
 
 
-@compiled
-def _norm_objective(v, target, factor, beyond, anchors, weights, alpha, misfit):
-    """‖x − Uv‖ + α Σ_j w_j ‖v − a_j‖; leaves Rv − z in ``misfit``, without cancellation."""
-    k = v.shape[0]
-    square = beyond
+@inner
+def _misfit(v, target, factor, beyond, misfit):
+    """‖x − Uv‖ without cancellation; leaves Rv − z in ``misfit``."""
+    k, square = v.shape[0], beyond
     for q in range(k):
         total = -target[q]
         for p in range(q, k):
             total += factor[q, p] * v[p]
         misfit[q] = total
         square += total * total
-    value = np.sqrt(square)
-    for j in range(anchors.shape[0]):
-        distance = 0.0
-        for q in range(k):
-            distance += (v[q] - anchors[j, q]) ** 2
-        value += alpha * weights[j] * np.sqrt(distance)
+    return np.sqrt(square)
+
+
+@inner
+def _distances(v, graph, first, last, anchors, lengths):
+    """‖v − v_j‖ for the neighbours j of a sample."""
+    for e in range(first, last):
+        square = 0.0
+        for q in range(v.shape[0]):
+            square += (v[q] - anchors[graph.indices[e], q]) ** 2
+        lengths[e - first] = np.sqrt(square)
+
+
+@inner
+def _sample_objective(ties, v, residual, lengths, first, last, floors, weights):
+    """J of a sample at v, and the ``weights`` of its residual, of its edges and of its code.
+
+    ``residual`` has one number, ``lengths`` one for each edge. In ``weights``: those of the edges,
+    then that of the residual, then the shift of each entry of v.
+    """
+    terms, graph, count, k = ties.terms, ties.graph, last - first, v.shape[0]
+    own, shifts = part(weights, count, count + 1), part(weights, count + 1, count + 1 + k)
+    value = measure(
+        terms.loss, 1, residual, residual, 0, floors[0], terms.loss_parameters, own
+    )
+    if count > 0:
+        base = part(graph.base, first, last)
+        value += ties.alpha * measure(
+            terms.graph, count, lengths, base, 1, floors[1], terms.graph_parameters, weights
+        )
+    if ties.penalty > 0:
+        value += ties.penalty * penalize(terms.penalty, k, v, terms.penalty_parameters, shifts)
+    else:
+        clear(shifts)
     return value
 
 
 @compiled
-def robust_rows(
-    targets, factor, beyond, indptr, neighbours, weights, anchors, alpha, shortest, max_iter, tol,
-    codes,
-):  # fmt: skip
-    """min over v ≥ 0 of ‖x − Uv‖ + α Σ_j w_j ‖v − v_j‖ for each row, v_j the training codes.
+def reweighted_rows(ties, targets, factor, beyond, anchors, codes):
+    """min over v ≥ 0 of ρ(‖x − Uv‖) + α Σ_j w_j ρ_g(‖v − v_j‖) + μ Σ_q π(v_q) for each row.
 
     With U = QR, ``targets`` are Qᵀx, ``factor`` is R and ``beyond`` the squared distance of x from
-    the span of U, so that ‖x − Uv‖² = ‖Qᵀx − Rv‖² + beyond. Reweighted least squares with
-    coordinate descent inside. The minimum often lies exactly at a neighbour's code, where
-    reweighting only creeps: every v_j is tried at the end.
+    the span of U, so that ‖x − Uv‖² = ‖Qᵀx − Rv‖² + beyond. ``anchors`` are the codes v_j of the
+    training samples. Reweighted least squares with coordinate descent inside, from ``codes``. The
+    minimum often lies exactly at a neighbour's code, where reweighting only creeps: every v_j is
+    tried at the end.
     """
     n, k = targets.shape
-    omega = factor.T @ factor
-    v = np.empty(k)
-    misfit = np.empty(k)
-    gradient = np.empty(k)
-    pull = np.empty(k)
+    graph, terms = ties.graph, ties.terms
+    omega = np.zeros((k, k))
+    for q in range(k):
+        for p in range(k):
+            for c in range(min(q, p) + 1):
+                omega[q, p] += factor[c, q] * factor[c, p]
+    most = longest_part(graph.indptr)
+    v, misfit, gradient, target = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+    lengths, residual, floors = np.empty(most), np.empty(1), np.empty(2)
+    weights = np.empty(most + 1 + k)
     for i in range(n):
-        first, last = indptr[i], indptr[i + 1]
-        near = anchors[neighbours[first:last]]
-        share = weights[first:last]
-        target = targets[i]
-        square = beyond[i]
+        first, last = graph.indptr[i], graph.indptr[i + 1]
+        count, square, size = last - first, beyond[i], 0.0
         for q in range(k):
+            v[q], target[q] = codes[i, q], targets[i, q]
             square += target[q] ** 2
-        shortest_residual = shortest * np.sqrt(square)
-        size = 0.0
-        for q in range(k):
-            v[q] = 0.0
-            for j in range(last - first):
-                v[q] += near[j, q] / max(last - first, 1)
             size += v[q] * v[q]
-        shortest_edge = shortest * np.sqrt(size)
-        value = _norm_objective(v, target, factor, beyond[i], near, share, alpha, misfit)
+        floors[0], floors[1] = _SHORTEST * np.sqrt(square), max(_SHORTEST * np.sqrt(size), 1e-300)
+        residual[0] = _misfit(v, target, factor, beyond[i], misfit)
+        _distances(v, graph, first, last, anchors, lengths)
+        value = _sample_objective(ties, v, residual, lengths, first, last, floors, weights)
         still = 0
-        for _ in range(max_iter):
-            residual = beyond[i]
+        for _ in range(_ROUNDS):
+            # Everything in units of the weight of the residual.
+            unit = 1 / weights[count]
+            stiffness = 0.5 * ties.penalty * terms.curvature * unit
             for q in range(k):
-                residual += misfit[q] ** 2
-            for q in range(k):
-                gradient[q] = 0.0
+                slope = 0.5 * ties.penalty * weights[count + 1 + q] * unit
                 for p in range(q + 1):
-                    gradient[q] += factor[p, q] * misfit[p]
-            # α over the sample's weight 1 / (2 max(r, shortest)); the 2 cancels below.
-            relative = alpha * max(np.sqrt(residual), shortest_residual)
-            stiffness = 0.0
-            for q in range(k):
-                pull[q] = 0.0
-            for j in range(last - first):
-                distance = 0.0
-                for q in range(k):
-                    distance += (v[q] - near[j, q]) ** 2
-                weight = relative * share[j] / max(np.sqrt(distance), shortest_edge, 1e-300)
+                    slope += factor[p, q] * misfit[p]
+                gradient[q] = slope
+            for e in range(first, last):
+                weight = ties.alpha * weights[e - first] * unit
                 stiffness += weight
                 for q in range(k):
-                    pull[q] += weight * near[j, q]
-            for _sweep in range(8):
+                    gradient[q] -= weight * anchors[graph.indices[e], q]
+            for _sweep in range(_SWEEPS):
                 for q in range(k):
                     h = omega[q, q] + stiffness
                     if h > 0:
-                        slope = gradient[q] + stiffness * v[q] - pull[q]
-                        new = max(0.0, v[q] - slope / h)
+                        new = max(0.0, v[q] - (gradient[q] + stiffness * v[q]) / h)
                         step = new - v[q]
                         if step != 0:
                             v[q] = new
                             for p in range(k):
                                 gradient[p] += step * omega[q, p]
-            new_value = _norm_objective(v, target, factor, beyond[i], near, share, alpha, misfit)
+            residual[0] = _misfit(v, target, factor, beyond[i], misfit)
+            _distances(v, graph, first, last, anchors, lengths)
+            changed = _sample_objective(ties, v, residual, lengths, first, last, floors, weights)
             # Slow progress is not the end: ask for it several times in a row.
-            still = still + 1 if value - new_value <= tol * value else 0
-            value = new_value
-            if still >= 5:
+            still = still + 1 if value - changed <= _TOLERANCE * value else 0
+            value = changed
+            if still >= _STILL:
                 break
-        for j in range(last - first):
-            at_anchor = _norm_objective(
-                near[j], target, factor, beyond[i], near, share, alpha, misfit
+        for e in range(first, last):
+            anchor = part(line_of(anchors), graph.indices[e] * k, (graph.indices[e] + 1) * k)
+            residual[0] = _misfit(anchor, target, factor, beyond[i], misfit)
+            _distances(anchor, graph, first, last, anchors, lengths)
+            there = _sample_objective(
+                ties, anchor, residual, lengths, first, last, floors, weights
             )
-            if at_anchor <= value:
-                value = at_anchor
+            if there <= value:
+                value = there
                 for q in range(k):
-                    v[q] = near[j, q]
+                    v[q] = anchor[q]
         for q in range(k):
             codes[i, q] = v[q]

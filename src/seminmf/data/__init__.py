@@ -1,17 +1,22 @@
-"""The only code that touches X."""
+"""Engines: the only code that reads entries of X, and the state of its rows in a run."""
 
-from .blocks import Block, row_squares
 from .compression import LazyCompression, Space
-from .engine import Engine, Visitor
+from .engine import Engine
+from .rows import DESCEND, MULTIPLY, Rows, Rule, Statistics
+from .storage import Visited, row_squares
 from .subspace import Subspace, leading_subspace
 
 __all__ = [
-    "Block",
+    "DESCEND",
+    "MULTIPLY",
     "Engine",
     "LazyCompression",
+    "Rows",
+    "Rule",
     "Space",
+    "Statistics",
     "Subspace",
-    "Visitor",
+    "Visited",
     "leading_subspace",
     "row_squares",
 ]

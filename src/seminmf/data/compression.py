@@ -18,7 +18,6 @@ from typing import Protocol
 
 import numpy as np
 import scipy.linalg as la
-import scipy.sparse as sp
 
 from .._types import FloatArray
 from .engine import Engine
@@ -77,7 +76,7 @@ class HouseholderCompression:
 
     def __init__(self, engine: Engine) -> None:
         (self._reflections, self._tau), triangle = la.qr(
-            engine.X.T, mode="raw", check_finite=False, pivoting=False
+            engine.storage.X.T, mode="raw", check_finite=False, pivoting=False
         )
         self.L: FloatArray = np.ascontiguousarray(triangle.T)
 
@@ -129,7 +128,7 @@ class LazyCompression:
         self._space: Space | None = None
         self._ways: list[tuple[float, Callable[[], Compression | None]]] = []
         n, m = engine.n_samples, engine.n_features
-        if m > n and not sp.issparse(engine.X):
+        if m > n and not engine.sparse:
             cheap, dear = _patience(n, m, n_components)
             self._ways = [
                 (cheap, lambda: GramCompression.attempt(engine)),

@@ -1,4 +1,4 @@
-"""Where X is cut into blocks, shards and chunks for the compiled iteration.
+"""Where X is cut into blocks, shards and chunks: the one place that decides it.
 
 A block is what stays in the cache between the two products with X, a shard is what has sums of its
 own, and a chunk is what an iteration with a graph finishes before it goes on.
@@ -6,12 +6,16 @@ own, and a chunk is what an iteration with a graph finishes before it goes on.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from .._types import IntArray
-from ..compiled.kernels import SKINNY
+from ..compiled.products import SKINNY
+from ..compiled.state import make_cuts
 
 # A block of X stays in the cache between the two products, which want this many rows at least: ours
 # less (256 kB in double precision) than those of BLAS. Threads want so many blocks, ...
@@ -24,6 +28,42 @@ _SMALL = 2**15
 _MOST_SHARDS = 16
 # With more features than this the products take so long that chunks make no difference.
 _MOST_FEATURES_FOR_CHUNKS = 512
+# What Python visits at a time: more than a block, because a visit costs some microseconds.
+_VISITED = 2**18
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Bounds of blocks (in samples), of shards (in blocks) and of chunks (in shards)."""
+
+    blocks: IntArray
+    shards: IntArray
+    chunks: IntArray
+
+    @cached_property
+    def structure(self) -> Any:
+        """The same for compiled code."""
+        return make_cuts(self.blocks, self.shards, self.chunks)
+
+    @property
+    def most_shards(self) -> int:
+        """Of a chunk."""
+        return int(np.diff(self.chunks).max())
+
+    @property
+    def longest(self) -> int:
+        """Samples of the longest block."""
+        return int(np.diff(self.blocks).max())
+
+    def visits(self, n_features: int) -> list[list[slice]]:
+        """Samples that Python visits together, shard by shard: several blocks at a time."""
+        rows = max(_VISITED // n_features, 1)
+        found = []
+        for first, last in pairwise(self.blocks[self.shards].tolist()):
+            count = max(1, round((last - first) / rows))
+            bounds = np.linspace(first, last, count + 1).astype(int).tolist()
+            found.append([slice(*ends) for ends in pairwise(bounds)])
+        return found
 
 
 def _evenly(last: int, count: int) -> IntArray:
@@ -32,16 +72,21 @@ def _evenly(last: int, count: int) -> IntArray:
     return np.array([0, last]) if count == 1 else np.linspace(0, last, count + 1).astype(np.int64)
 
 
-def cut_rows(n_samples: int, n_features: int, n_components: int) -> tuple[IntArray, IntArray]:
-    """Where the blocks of rows begin and end, and which blocks make up the shards."""
+def cut_rows(
+    n_samples: int, n_features: int, n_components: int, block_rows: int | None = None
+) -> Cuts:
+    """Blocks and shards of one chunk; ``block_rows`` sets the size of a block."""
     entries, fewest = _OWN_BLOCK if n_features * n_components <= SKINNY else _BLAS_BLOCK
     rows = max(min(entries // n_features, n_samples // _FEWEST_BLOCKS), fewest)
     small = n_samples * n_features <= _SMALL
     count = 1 if small else max(1, round(n_samples / rows))
-    return _evenly(n_samples, count), _evenly(count, min(count, _MOST_SHARDS))
+    if block_rows is not None:
+        count = max(1, n_samples // block_rows)
+    shards = _evenly(count, min(count, _MOST_SHARDS))
+    return Cuts(_evenly(n_samples, count), shards, np.array([0, len(shards) - 1]))
 
 
-def cut_chunks(n_samples: int, n_features: int, n_components: int) -> IntArray:
+def chunk_bounds(n_samples: int, n_features: int, n_components: int) -> IntArray:
     """Where the chunks begin and end in which the samples of a graph are gone through."""
     entries, fewest = _OWN_BLOCK
     count = 1
@@ -50,9 +95,9 @@ def cut_chunks(n_samples: int, n_features: int, n_components: int) -> IntArray:
     return _evenly(n_samples, count)
 
 
-def cut_each_chunk(chunks: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Blocks and shards as in `cut_rows`, and which shards make up the chunks."""
-    cuts = [np.linspace(*ends, _MOST_SHARDS + 1)[:-1] for ends in pairwise(chunks)]
-    blocks = np.append(np.concatenate(cuts), chunks[-1]).astype(np.int64)
+def cut_each_chunk(bounds: IntArray) -> Cuts:
+    """As many shards for each of the chunks with these bounds, each of one block."""
+    cuts = [np.linspace(*ends, _MOST_SHARDS + 1)[:-1] for ends in pairwise(bounds)]
+    blocks = np.append(np.concatenate(cuts), bounds[-1]).astype(np.int64)
     shards = np.arange(len(blocks))
-    return blocks, shards, shards[::_MOST_SHARDS]
+    return Cuts(blocks, shards, shards[::_MOST_SHARDS])

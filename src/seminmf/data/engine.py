@@ -1,48 +1,36 @@
-"""The in-memory engine: X held once, visited by row blocks.
+"""The engine of one machine: X held once, and visited by blocks of rows.
 
-Two verbs touch X, X·U and Xᵀ·Z, and `Engine.sweep` does both for one block after the other while
-the block is in the cache: a whole iteration is one pass over X (fact 6 of the theory page).
+Nobody else reads entries of X. Others ask for products with X, for a pass of a function over its
+rows, or begin a run (`Engine.begin`), whose rows and their state then belong to the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
-from .cutting import cut_chunks, cut_rows
-from ..compiled.iteration import padded_width
-from ..compiled.kernels import SKINNY
-from ..compiled.start_kernels import square_times
-from .blocks import Block, ScatteredBlock, cut, row_squares
-from ..compiled.threads.team import WORTH_SHARING, Team
+from ..compiled.passes import pass_over
+from ..compiled.products import padded_width
+from ..compiled.threads.team import Team
+from .cutting import chunk_bounds, cut_rows
+from .storage import Visited, row_squares, storage_of
 
 _Result = TypeVar("_Result")
 
-# A block of X should stay in the cache between the two products (2 MB in float64), ...
-_BLOCK_ENTRIES = 2**18
-# ... BLAS wants this many rows at least, ...
-_FEWEST_ROWS = 256
-# ... and threads want something to share as soon as sharing pays.
-_FEWEST_FOR_THREADS = 8
-# Blocks are summed up shard by shard: fixed by the shape of X alone, so that the order of the
-# additions, and with it every digit of the result, is the same for any number of threads.
-_MOST_SHARDS = 32
-# Strips in which X·Xᵀ is calculated: as many for any number of threads, for the same reason, and
-# none so narrow that BLAS becomes slow.
+# Strips in which X·Xᵀ is calculated: as many for any number of threads, so that every digit is the
+# same, and none so narrow that BLAS becomes slow.
 _MOST_STRIPS, _STRIP_ROWS = 4, 128
-
-Visitor = Callable[[slice, Block, FloatArray | None], tuple[FloatArray | None, _Result]]
 
 
 class Engine:
-    """Holds X (dense, CSR or memory-mapped; copied only if small) and lets others visit it.
+    """Holds X, dense, CSR or mapped from a file, and never copies it.
 
     Parameters
     ----------
@@ -50,8 +38,7 @@ class Engine:
     n_components : int
         Number of columns in the products to come; only used to judge the work.
     block_rows : int or None
-        Rows in a block; None chooses by the size of the cache, and lets compiled code have X
-        whole where it can.
+        Rows in a block; None chooses by the size of the cache.
     squares : array of shape (n_samples,) or None
         ‖x_i‖² where they are known already.
     lower : bool
@@ -69,35 +56,25 @@ class Engine:
         lower: bool = False,
         team: Team | None = None,
     ) -> None:
-        self.X, self.lower = X, lower
+        self.storage = storage_of(X, lower)
+        self.sparse = sp.issparse(X)
         self.n_samples, self.n_features = X.shape
         self.dtype = X.dtype
-        entries = X.nnz if sp.issparse(X) else X.size
-        operations = 4.0 * n_components * (entries + 2 * n_components * self.n_samples)
-        self._stepwise = block_rows is not None
-        if block_rows is None:
-            fewest = _FEWEST_FOR_THREADS if operations >= WORTH_SHARING else 1
-            wanted = max(entries // _BLOCK_ENTRIES, fewest)
-            block_rows = max(_FEWEST_ROWS, -(-self.n_samples // wanted))
-        self._starts = [*range(0, self.n_samples, block_rows), self.n_samples]
-        self._blocks = cut(X, self._starts)
-        count = len(self._blocks)
-        shards = min(count, _MOST_SHARDS)
-        cuts = [count * shard // shards for shard in range(shards + 1)]
-        self._shards = [range(*ends) for ends in pairwise(cuts)]
-        self.operations = operations
         shape = self.n_samples, self.n_features, n_components
-        self.row_blocks, self.row_shards = cut_rows(*shape)
-        self.chunks = cut_chunks(*shape)
-        self.numbering: IntArray | None = None
+        self.cuts = cut_rows(*shape, block_rows)
+        self.chunk_bounds = chunk_bounds(*shape)
+        operations = 4.0 * n_components * (self.stored + 2 * n_components * self.n_samples)
         if team is None:
-            self.team = Team(operations, len(self._shards), len(self.row_shards) - 1)
+            self.team = Team(operations, len(self.cuts.shards) - 1)
         else:
             self.team = team
             team.adapt(operations)
-        if squares is None:
-            squares = row_squares(X)
-        self.squares: FloatArray = squares
+        self.squares: FloatArray = row_squares(X) if squares is None else squares
+
+    @property
+    def stored(self) -> int:
+        """Numbers that a product with X multiplies."""
+        return self.storage.stored
 
     def __enter__(self) -> Engine:
         self.team.__enter__()
@@ -106,72 +83,48 @@ class Engine:
     def __exit__(self, *error: Any) -> None:
         self.team.__exit__(*error)
 
-    @cached_property
-    def array(self) -> FloatArray | None:
-        """X as compiled code takes it, if it is dense and no blocks were asked for.
-
-        Compiled code wants rows of consecutive numbers that could be written to. Where X is not
-        like that (a DataFrame by columns, a file mapped for reading) and small, it is copied.
-        """
-        X = self.X
-        if sp.issparse(X) or self._stepwise:
-            return None
-        if X.flags.c_contiguous and X.flags.writeable:
-            return np.asarray(X)
-        return np.array(X, order="C") if X.size <= _BLOCK_ENTRIES else None
-
-    def renumbered(self, numbering: IntArray) -> Engine:
-        """The same samples, the i-th being row ``numbering[i]`` of X, for the same team."""
-        other = copy(self)
-        other.numbering = numbering
-        other.squares = self.squares[numbering]
-        other._blocks = [
-            ScatteredBlock(self.X, numbering[low:high]) for low, high in pairwise(self._starts)
-        ]
-        return other
+    # Visits from Python
 
     def sweep(
-        self, basis: FloatArray | None, visit: Visitor[_Result]
-    ) -> tuple[FloatArray | None, list[_Result]]:
-        """One pass over X.
+        self, basis: FloatArray | None, visit: Callable[[slice, Visited, Any], _Result]
+    ) -> list[_Result]:
+        """What ``visit(rows, X_b, X_b·U)`` returns for the rows of X, in their order.
 
-        For every block, ``visit(rows, block, X_b·U)`` (None without a basis) returns Z_b, or
-        None, and something of its own. Returned are Σ_b X_bᵀ·Z_b (None if no visit gave a Z_b)
-        and the list of what the visits returned, in the order of the rows.
+        The product is None without a basis.
         """
 
-        def visit_shard(shard: range) -> tuple[FloatArray | None, list[_Result]]:
-            moment: FloatArray | None = None
+        def visit_shard(parts: list[slice]) -> list[_Result]:
             results = []
-            phi: FloatArray | None = None
-            for index in shard:
-                block = self._blocks[index]
-                rows = slice(self._starts[index], self._starts[index + 1])
-                if basis is not None:
-                    phi = np.empty((rows.stop - rows.start, basis.shape[1]), self.dtype)
-                    block.times(basis, phi)
-                weighted, result = visit(rows, block, phi)
-                results.append(result)
-                if weighted is not None:
-                    part = block.adjoint_times(weighted)
-                    if moment is None:
-                        moment = part
-                    else:
-                        moment += part
-            return moment, results
+            for rows in parts:
+                visited = self.storage.visit(rows)
+                phi = None if basis is None else visited.times(basis)
+                results.append(visit(rows, visited, phi))
+            return results
 
-        shards = self.team.map(visit_shard, self._shards)
-        moment: FloatArray | None = None
-        for part, _ in shards:
-            if part is not None:
-                moment = part if moment is None else moment + part
-        return moment, [result for _, results in shards for result in results]
+        shards = self.team.map(visit_shard, self.cuts.visits(self.n_features))
+        return [result for results in shards for result in results]
+
+    def residuals(self, basis: FloatArray, codes: FloatArray) -> FloatArray:
+        """‖x_i − U v_i‖ for every sample, computed directly."""
+        found = self.sweep(None, lambda rows, visited, _: visited.residuals(codes[rows], basis))
+        return np.concatenate(found)
+
+    def weighted_moment(self, weights: FloatArray) -> FloatArray:
+        """Xᵀ·(w∘X), for few features; ``weights`` has one column, without negative numbers."""
+        roots = np.sqrt(weights)
+
+        def visit(rows: slice, visited: Visited, _: FloatArray | None) -> FloatArray:
+            scaled = roots[rows] * visited.dense()
+            # A product with its own transpose is symmetric, and NumPy calculates half of it.
+            return scaled.T @ scaled
+
+        return reduce(np.add, self.sweep(None, visit))
 
     @cached_property
     def gram(self) -> FloatArray:
         """X·Xᵀ, for few samples; half of it is calculated, strip by strip."""
-        X, n = self.X, self.n_samples
-        if sp.issparse(X):
+        X, n = self.storage.X, self.n_samples
+        if self.sparse:
             return np.asarray((X @ X.T).toarray())
         gram = np.empty((n, n), self.dtype)
         count = max(min(n // _STRIP_ROWS, _MOST_STRIPS), 1)
@@ -188,71 +141,70 @@ class Engine:
         self.team.map(fill, reversed(strips))
         return gram
 
-    def weighted_moment(self, weights: FloatArray) -> FloatArray:
-        """Xᵀ·(w∘X), for few features; ``weights`` has one column, without negative numbers."""
-        roots = np.sqrt(weights)
+    def chosen(self, numbers: list[int]) -> FloatArray:
+        """Some samples as an array."""
+        rows = self.storage.X[numbers]
+        return np.asarray(rows.toarray() if self.sparse else rows)
 
-        def visit(rows: slice, block: Block, _: FloatArray | None) -> tuple[None, FloatArray]:
-            scaled = roots[rows] * block.dense()
-            # A product with its own transpose is symmetric, and NumPy calculates half of it.
-            return None, scaled.T @ scaled
+    def clusters(
+        self, count: int, share: FloatArray | None, seed: int
+    ) -> tuple[FloatArray, IntArray]:
+        """Centres and labels by k-means."""
+        search = KMeans(n_clusters=count, n_init=1, random_state=seed)
+        search.fit(self.storage.X, sample_weight=share)
+        return search.cluster_centers_, search.labels_
 
-        _, parts = self.sweep(None, visit)
-        return reduce(np.add, parts)
+    # Products in compiled code
+
+    @cached_property
+    def _samples(self) -> Any:
+        return self.storage.samples(self.squares, None, None, self.cuts.longest)
+
+    def _padded(self, matrix: FloatArray) -> FloatArray:
+        """A contiguous copy with whole vectors of columns."""
+        count = matrix.shape[1]
+        padded = np.zeros((len(matrix), padded_width(count, self.dtype)), self.dtype)
+        padded[:, :count] = matrix
+        return padded
+
+    def _pass(
+        self, directions: FloatArray, weights: FloatArray, products: FloatArray, count: int
+    ) -> FloatArray:
+        """The moments of `pass_over`, with ``count`` columns; none if that is zero."""
+        shards = len(self.cuts.shards) - 1 if count else 0
+        width = products.shape[1]
+        moments = np.empty((shards, self.n_features * width), self.dtype)
+        arguments = self._samples, self.cuts.structure, directions, weights, products, moments
+        self.team.call(pass_over, arguments, 1)
+        return unpacked_moment(moments, self.n_features, count, self.sparse)
 
     def square_times(
         self, weights: FloatArray, directions: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Xᵀ·(w∘(X·D)) and X·D in one pass."""
-        X, (n, m), count = self.array, self.X.shape, directions.shape[1]
-        width = padded_width(count, self.dtype)
-        if X is not None and m * width <= SKINNY:
-            padded = np.zeros((m, width), self.dtype)
-            padded[:, :count] = directions
-            products = np.empty((n, width), self.dtype)
-            moments = np.empty((len(self.row_shards) - 1, width, m), self.dtype)
-            arguments = (
-                np.zeros(2, np.int64), self.row_blocks, self.row_shards, X, self.lower, weights,
-                padded, products, moments,
-            )  # fmt: skip
-            self.team.crew.call(square_times, arguments)
-            return moments[0, :count].T, products[:, :count]
-        products = np.empty((n, count), self.dtype)
-
-        def visit(rows: slice, block: Block, phi: FloatArray | None) -> tuple[FloatArray, None]:
-            assert phi is not None
-            products[rows] = phi
-            return weights[rows, None] * phi, None
-
-        moment, _ = self.sweep(directions, visit)
-        assert moment is not None
-        return moment, products
+        count, padded = directions.shape[1], self._padded(directions)
+        products = np.empty((self.n_samples, padded.shape[1]), self.dtype)
+        moment = self._pass(padded, weights, products, count)
+        return moment, products[:, :count]
 
     def times(self, basis: FloatArray) -> FloatArray:
         """X·U."""
-        product = np.empty((self.n_samples, basis.shape[1]), self.dtype)
+        padded = self._padded(basis)
+        products = np.empty((self.n_samples, padded.shape[1]), self.dtype)
+        self._pass(padded, self.squares, products, 0)
+        count = basis.shape[1]
+        return products if count == padded.shape[1] else products[:, :count]
 
-        def visit(rows: slice, block: Block, _: FloatArray | None) -> tuple[None, None]:
-            block.times(basis, product[rows])
-            return None, None
-
-        self.sweep(None, visit)
-        return product
-
-    def adjoint_times(self, weighted: FloatArray) -> FloatArray:
+    def adjoint_times(self, rows: FloatArray) -> FloatArray:
         """Xᵀ·Z."""
-        moment, _ = self.sweep(None, lambda rows, block, phi: (weighted[rows], None))
-        assert moment is not None
-        return moment
+        ones, nothing = np.ones(self.n_samples, self.dtype), np.zeros((0, 0), self.dtype)
+        return self._pass(nothing, ones, self._padded(rows), rows.shape[1])
 
-    def residuals(self, basis: FloatArray, codes: FloatArray) -> FloatArray:
-        """‖x_i − U v_i‖ for every sample, computed directly."""
-        residuals = np.empty(self.n_samples, self.dtype)
 
-        def visit(rows: slice, block: Block, _: FloatArray | None) -> tuple[None, None]:
-            everything = np.arange(rows.stop - rows.start)
-            residuals[rows] = block.exact_residuals(everything, codes[rows], basis)
-            return None, None
-
-        self.sweep(None, visit)
-        return residuals
+def unpacked_moment(moments: FloatArray, n_features: int, count: int, sparse: bool) -> FloatArray:
+    """The first row of sums, as `compiled.products` leaves them, as an m × ``count`` matrix."""
+    if not count:
+        return np.zeros((n_features, 0), moments.dtype)
+    if sparse:
+        return np.ascontiguousarray(moments[0].reshape(n_features, -1)[:, :count])
+    return np.ascontiguousarray(moments[0, : count * n_features].reshape(count, n_features).T)

@@ -18,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._types import FloatArray
 from .compression import Space
@@ -68,5 +67,5 @@ def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Su
 
 def _pays(engine: Engine, n_components: int, width: int) -> bool:
     n, m = engine.n_samples, engine.n_features
-    entries = _SPARSE_SLOWDOWN * engine.X.nnz if sp.issparse(engine.X) else n * m
+    entries = engine.stored * (_SPARSE_SLOWDOWN if engine.sparse else 1)
     return m >= 2 * width and 4 * n_components * (entries - n * width) >= _WORTH_MAKING

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The neighbour graph: found, given or made by a transformer, and prepared for the solver."""

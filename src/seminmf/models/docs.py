@@ -26,6 +26,15 @@ _PARAMETERS = {
     "n_neighbors": """int, default=5
     Number p of nearest neighbours in the graph, and of training samples that a new sample is
     tied to.""",
+    "loss": """{{"norm", "squared", "huber", "cauchy"}} or Loss, default="huber"
+    How the length of a residual counts: by name, or an object of `seminmf.losses` such as
+    ``Huber(scale=0.5)``, or one of your own. With a name, a scale is chosen from the data.""",
+    "l1": """float, default=0
+    Dimensionless strength of a penalty on the codes, like `strength`: with more of it more of their
+    entries are zero.""",
+    "codes_penalty": """CodesPenalty or None, default=None
+    Another penalty on the codes, in the place of `l1`: an object of a class derived from
+    `seminmf.penalties.CodesPenalty`.""",
     "solver": """{{"cd", "mu"}}, default="cd"
     "cd": coordinate descent on the codes, rescaling and extrapolation; fast. "mu": the paper's
     multiplicative updates, iterate by iterate; entries of V that are zero stay zero.""",
@@ -69,8 +78,10 @@ n_iter_ : int
     Number of iterations of the best run.
 converged_ : bool
     Whether it ended because of `tol`.
-alpha_, beta_ : float
-    The weights of the penalties that were used.
+alpha_, beta_, l1_ : float
+    The weights α, β and μ of the penalties that were used.
+loss_ : Loss
+    The loss ρ, with the scale that was used.
 n_features_in_ : int
     Number of features seen in fit.
 feature_names_in_ : ndarray of shape (n_features,)

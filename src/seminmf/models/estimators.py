@@ -15,33 +15,34 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .._types import FloatArray
+from ..problem.losses import Loss, Norm, SquaredNorm
+from ..problem.penalties import CodesPenalty
+from . import searches
 from .display import Displayed
 from .docs import documented
-from .._types import FloatArray
-from .validation import DTYPES, check_integer, check_samples
-from ..problem.objective import Measure, Norm, SquaredNorm
 from .persistence import Saveable
+from .validation import DTYPES, check_integer, check_samples
 
 if TYPE_CHECKING:
     from ..solve.loop import Callback, Progress
 
 _log = logging.getLogger("seminmf")
 
+_LOSS_OF_POWER = {1: Norm, 2: SquaredNorm}
+
 
 class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
     """What the four have in common."""
 
-    _loss: ClassVar[Measure] = SquaredNorm()
-    _graph_measure: ClassVar[Measure] = SquaredNorm()
-    _nonnegative: ClassVar[bool] = False
-    # What stands in for the parameters that only the graph models have.
-    _no_graph: ClassVar[dict[str, Any]] = {
-        "alpha": 0.0, "beta": 0.0, "strength": 0.0, "graph": "knn", "n_neighbors": 5,
+    # What the class stands for, and what stands in for parameters that it does not have.
+    _parts: ClassVar[dict[str, Any]] = {
+        "loss": SquaredNorm(), "graph_measure": SquaredNorm(), "nonnegative": False,
+        "alpha": 0.0, "beta": 0.0, "strength": 0.0, "graph": "knn", "n_neighbors": 5, "l1": 0.0,
+        "codes_penalty": None,
     }  # fmt: skip
 
-    _remedies: ClassVar[dict[str, str]] = {
-        "graph": '; fit with graph="knn", or with the matrix graph=transformer.fit_transform(X)',
-    }
+    _remedies: ClassVar[dict[str, str]] = {"graph": searches.REMEDY}
 
     n_components: int
     callback: Callback | None
@@ -74,13 +75,8 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         from .training import PARAMETERS, Settings, train
 
         # scikit-learn's get_params would read the signature of __init__ each time.
-        known = {**self._no_graph, **vars(self), "callback": self._observer()}
-        settings = Settings(
-            **{name: known[name] for name in PARAMETERS},
-            loss=self._loss,
-            graph_measure=self._graph_measure,
-            nonnegative=self._nonnegative,
-        )
+        known = {**self._parts, **vars(self), "callback": self._observer()}
+        settings = Settings(**{name: known[name] for name in PARAMETERS})
         trained = train(X, settings, weights)
         solution = trained.solution
         self.components_ = np.ascontiguousarray(solution.basis.T)
@@ -91,7 +87,8 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.n_iter_ = len(solution.history)
         self.kkt_residual_ = solution.kkt_residual
         self.converged_ = solution.status.name == "CONVERGED"
-        self.alpha_, self.beta_ = trained.alpha, trained.beta
+        self.alpha_, self.beta_, self.l1_ = trained.alpha, trained.beta, trained.mu
+        self.loss_ = solution.problem.loss
         self._projector = trained.projector
         self._links, self._member = trained.links, trained.member
         return self
@@ -208,7 +205,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.positive_only = self._nonnegative
+        tags.input_tags.positive_only = self._parts["nonnegative"]
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -247,7 +244,7 @@ class NMF(_PlainFactorization):
     Minimises ‖X − V Uᵀ‖²_F over U ≥ 0, V ≥ 0, for X ≥ 0.
     """
 
-    _nonnegative = True
+    _parts: ClassVar[dict[str, Any]] = {**_Factorization._parts, "nonnegative": True}
 
 
 @documented
@@ -262,7 +259,8 @@ class SemiNMF(_PlainFactorization):
 class GraphSemiNMF(_Factorization):
     """Semi-non-negative matrix factorization with a neighbour graph, by least squares.
 
-    Minimises ‖X − V Uᵀ‖²_F + α Σ_{i<j} w_ij ‖v_i − v_j‖² + β Σ_j ‖u_j‖ over U and V ≥ 0.
+    Minimises ‖X − V Uᵀ‖²_F + α Σ_{i<j} w_ij ‖v_i − v_j‖² + β Σ_j ‖u_j‖ + μ Σ_iq v_iq over U and
+    V ≥ 0.
     """
 
     def __init__(
@@ -274,6 +272,7 @@ class GraphSemiNMF(_Factorization):
         strength: float = 3e-4,
         graph: Any = "knn",
         n_neighbors: int = 5,
+        l1: float = 0.0,
         solver: Literal["cd", "mu"] = "cd",
         init: Any = "auto",
         n_init: int = 1,
@@ -289,6 +288,7 @@ class GraphSemiNMF(_Factorization):
         self.strength = strength
         self.graph = graph
         self.n_neighbors = n_neighbors
+        self.l1 = l1
         self.solver = solver
         self.init = init
         self.n_init = n_init
@@ -303,9 +303,50 @@ class GraphSemiNMF(_Factorization):
 class L21SemiNMF(GraphSemiNMF):
     """Robust semi-non-negative matrix factorization with a re-weighted neighbour graph.
 
-    Minimises Σ_i ‖x_i − U v_i‖ + α Σ_{i<j} w_ij ‖v_i − v_j‖ + β Σ_j ‖u_j‖ over U and V ≥ 0: norms,
-    not their squares, so that an outlier counts by its distance and not by the square of it.
+    Minimises Σ_i ‖x_i − U v_i‖ + α Σ_{i<j} w_ij ‖v_i − v_j‖ + β Σ_j ‖u_j‖ + μ Σ_iq v_iq over U and
+    V ≥ 0: norms, not their squares, so that an outlier counts by its distance and not by the square
+    of it.
     """
 
-    _loss = Norm()
-    _graph_measure = Norm()
+    _parts: ClassVar[dict[str, Any]] = {
+        **GraphSemiNMF._parts, "loss": Norm(), "graph_measure": Norm(),
+    }  # fmt: skip
+
+
+@documented
+class RobustSemiNMF(L21SemiNMF):
+    """`L21SemiNMF` with a loss of your choice.
+
+    Minimises Σ_i ρ(‖x_i − U v_i‖) + α Σ_{i<j} w_ij ‖v_i − v_j‖ + β Σ_j ‖u_j‖ + μ Σ_iq π(v_iq) over U
+    and V ≥ 0, with the loss ρ and the penalty π given.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        loss: str | Loss = "huber",
+        alpha: float | Literal["auto"] = "auto",
+        beta: float | Literal["auto"] = "auto",
+        strength: float = 3e-4,
+        graph: Any = "knn",
+        n_neighbors: int = 5,
+        l1: float = 0.0,
+        codes_penalty: CodesPenalty | None = None,
+        solver: Literal["cd", "mu"] = "cd",
+        init: Any = "auto",
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        callback: Callback | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_components, alpha=alpha, beta=beta, strength=strength, graph=graph,
+            n_neighbors=n_neighbors, l1=l1, solver=solver, init=init, n_init=n_init,
+            max_iter=max_iter, tol=tol, callback=callback, verbose=verbose,
+            random_state=random_state,
+        )  # fmt: skip
+        self.loss = loss
+        self.codes_penalty = codes_penalty

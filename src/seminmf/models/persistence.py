@@ -4,18 +4,23 @@ A file holds ``seminmf-model.json`` and the arrays it refers to as ``arrays/….
 not compressed, and ends with a SHA-256 of everything before it. What a model is made of is not
 known here: a class takes part by inheriting from `Saveable`, which stores its parameters and its
 fitted attributes. One with more to store overrides `_saved_state` and `_restore_state`.
+A fitted search for neighbours (`searches`) is fitted again when the file is opened, to the samples
+that stand beside it in the state under the name of `_TRAINING`.
 """
 
 from __future__ import annotations
 
 import math
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from .._files import PathLike
+from ..problem.losses import Part
+from . import searches
 from .container import (
     FORMAT_VERSION,
     Arrays,
@@ -23,11 +28,15 @@ from .container import (
     read_container,
     write_container,
 )
-from .._files import PathLike
 
 __all__ = ["ModelFileError", "Saveable", "load", "load_with_notes"]
 
 _CLASSES: dict[str, type[Saveable]] = {}
+# Modules with classes of the package. They import this one, and are imported when a file names a
+# class that is not known yet: opening a file may be the first thing that is done.
+_DEFINING = (".estimators", ".clustering", ".preparation")
+# Under which name the samples stand that a search for neighbours was fitted to.
+_TRAINING = "training"
 
 
 class Saveable:
@@ -111,6 +120,11 @@ def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any]]:
             f"{path} holds a {error}, which this version of seminmf does not know; it was written "
             f"by seminmf {header.get('seminmf', '?')}: upgrade seminmf."
         ) from None
+    except _UnknownPartError as error:
+        raise ModelFileError(
+            f"{path} holds a model with the loss or penalty {error}, which is not one of seminmf's "
+            "own: import the module that defines it before you load the model."
+        ) from None
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ModelFileError(
             f"{path} is not a valid model file of format {FORMAT_VERSION}: "
@@ -121,6 +135,10 @@ def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any]]:
 
 class _UnknownClassError(Exception):
     """A class that is not known here."""
+
+
+class _UnknownPartError(Exception):
+    """A loss or a penalty that is not known here."""
 
 
 def _version() -> str:
@@ -153,8 +171,10 @@ def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
     if isinstance(value, list):
         return [_pack(item, arrays, where, remedy) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        packed = {key: _pack(item, arrays, f"{where}[{key!r}]") for key, item in value.items()}
-        return {"$dict": packed}
+        packed = {
+            key: _pack(item, arrays, f"{where}[{key!r}]", remedy) for key, item in value.items()
+        }
+        return {"$dict": _with_fits(value, packed, where)}
     if sp.issparse(value) and value.ndim == 2:
         rows = value.tocsr()
         parts = [arrays.add(part) for part in (rows.data, rows.indices, rows.indptr)]
@@ -162,12 +182,38 @@ def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
         return {"$csr": parts, "shape": list(value.shape), "matrix": matrix}
     if isinstance(value, np.random.RandomState):
         return {"$random": _pack(value.get_state(legacy=False), arrays, where)}
+    if isinstance(value, Part):
+        parameters = value.get_params(deep=False)
+        packed = {name: _pack(item, arrays, f"{where}.{name}") for name, item in parameters.items()}
+        return {"$part": type(value).__name__, "parameters": packed}
     if isinstance(value, Saveable):
         return {"$model": _pack_model(value, arrays, f"{where}.")}
+    if searches.is_search(value):
+        remedy = remedy or searches.REMEDY
+        parameters = {
+            name: _pack(item, arrays, f"{where}.{name}", remedy)
+            for name, item in value.get_params(deep=False).items()
+        }
+        return {"$neighbours": type(value).__name__, "parameters": parameters}
+    if not remedy and searches.is_transformer(value):
+        remedy = searches.REMEDY
     raise ValueError(
         f"{where}: a {type(value).__name__} cannot be stored in a model file"
         f"{remedy or ', which holds numbers, strings, arrays and sparse matrices only'}."
     )
+
+
+def _with_fits(values: dict[str, Any], packed: dict[str, Any], where: str) -> dict[str, Any]:
+    """Packed values, where fitted searches for neighbours say what they were fitted to."""
+    for key, value in values.items():
+        if searches.is_search(value) and searches.is_fitted(value):
+            if _TRAINING not in values:
+                raise ValueError(
+                    f"{where}[{key!r}]: a fitted {type(value).__name__} cannot be stored without "
+                    f"the samples it was fitted to; store them beside it as {_TRAINING!r}."
+                )
+            packed[key]["fitted_to"] = _TRAINING
+    return packed
 
 
 def _pack_model(model: Any, arrays: Arrays, where: str) -> dict[str, Any]:
@@ -199,7 +245,7 @@ def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
     if kind == "$tuple":
         return tuple(_unpack(item, arrays) for item in content)
     if kind == "$dict":
-        return {key: _unpack(item, arrays) for key, item in content.items()}
+        return _fitted({key: _unpack(item, arrays) for key, item in content.items()}, content)
     if kind == "$csr":
         cls = sp.csr_matrix if value["matrix"] else sp.csr_array
         matrix = cls(tuple(arrays[part] for part in content), shape=tuple(value["shape"]))
@@ -209,16 +255,46 @@ def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
         state = np.random.RandomState()
         state.set_state(_unpack(content, arrays))
         return state
+    if kind == "$part":
+        if content not in Part.known:
+            raise _UnknownPartError(content)
+        parameters = {name: _unpack(item, arrays) for name, item in value["parameters"].items()}
+        return Part.known[content](**parameters)
     if kind == "$model":
         return _unpack_model(content, arrays)
+    if kind == "$neighbours":
+        return _unpack_search(content, value["parameters"], arrays)
     raise ValueError(f"{kind!r} is not a kind of value")
 
 
-def _unpack_model(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
+def _unpack_search(name: str, packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    parameters = {key: _unpack(value, arrays) for key, value in packed.items()}
     try:
-        cls = _CLASSES[packed["class"]]
+        return searches.make(name, parameters)
     except KeyError:
-        raise _UnknownClassError(str(packed["class"])) from None
+        raise _UnknownClassError(name) from None
+
+
+def _fitted(values: dict[str, Any], packed: dict[str, Any]) -> dict[str, Any]:
+    """The inverse of `_with_fits`: what says that it was fitted is fitted again."""
+    for key, item in packed.items():
+        if isinstance(item, dict) and "fitted_to" in item and searches.is_search(values[key]):
+            values[key].fit(values[item["fitted_to"]])
+    return values
+
+
+def _class(name: str) -> type[Saveable]:
+    if name not in _CLASSES:
+        for module in _DEFINING:
+            import_module(module, __package__)
+    try:
+        return _CLASSES[name]
+    except KeyError:
+        raise _UnknownClassError(name) from None
+
+
+def _unpack_model(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    cls: Any = _class(packed["class"])
     parameters = {name: _unpack(value, arrays) for name, value in packed["parameters"].items()}
     model = cls(**parameters)
     if packed["state"] is not None:

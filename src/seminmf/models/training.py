@@ -13,16 +13,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from . import validation as check
-from ..graph import neighbours as graphs
 from .._types import FloatArray, IntArray
 from ..data import row_squares
-from ..solve.factorize import Plan, factorize
-from ..problem.objective import Measure
-from ..solve.projection import Projector
 from ..data.samples import distinct_rows, typical_length
+from ..graph import neighbours as graphs
+from ..problem.losses import Loss, loss_of
+from ..problem.penalties import L1, CodesPenalty
+from ..problem.strength import Units, resolve, resolve_penalty
+from ..solve.factorize import Plan, factorize
 from ..solve.loop import Callback, Progress, Solution, Status, Stopping
-from ..problem.strength import resolve
+from ..solve.projection import Projector
+from . import validation as check
 
 # Up to this many entries looking for equal samples takes no time.
 _SMALL = 2**20
@@ -38,6 +39,8 @@ class Settings:
     strength: Any
     graph: Any
     n_neighbors: Any
+    l1: Any
+    codes_penalty: Any
     solver: Any
     init: Any
     n_init: Any
@@ -45,8 +48,8 @@ class Settings:
     tol: Any
     callback: Callback | None
     random_state: Any
-    loss: Measure
-    graph_measure: Measure
+    loss: Any
+    graph_measure: Loss
     nonnegative: bool
 
     def checked(self, X: Any) -> Settings:
@@ -70,6 +73,8 @@ class Settings:
             alpha=check.check_penalty("alpha", self.alpha),
             beta=check.check_penalty("beta", self.beta),
             strength=check.check_number("strength", self.strength),
+            codes_penalty=self._checked_penalty(),
+            loss=loss_of(self.loss),
             solver=check.check_choice("solver", self.solver, check.SOLVERS),
             init=check.check_start(self.init, n, m, k, self.nonnegative, X.dtype),
             n_init=check.check_integer("n_init", self.n_init, 1),
@@ -78,20 +83,47 @@ class Settings:
             random_state=random_state,
         )
 
-    def plan(self, alpha: float, beta: float, length: float) -> Plan:
+    def _checked_penalty(self) -> CodesPenalty | None:
+        """The penalty on the codes; None if its strength is zero."""
+        l1, penalty = check.check_number("l1", self.l1), self.codes_penalty
+        if penalty is None:
+            return L1(l1) if l1 > 0 else None
+        if l1 > 0:
+            raise ValueError(
+                f"l1={self.l1!r} and codes_penalty={penalty!r} cannot be combined: they are two "
+                "penalties on the codes. Leave one of them at its default."
+            )
+        if not isinstance(penalty, CodesPenalty):
+            raise ValueError(
+                "codes_penalty must be None or an object of a class derived from "
+                f"seminmf.penalties.CodesPenalty, got {penalty!r}."
+            )
+        if check.check_number("codes_penalty.strength", penalty.strength) == 0:
+            return None
+        penalty.check()
+        return penalty
+
+    def weights(self, units: Units) -> tuple[float, float, float]:
+        """α, β and μ."""
+        alpha, beta = resolve(
+            self.alpha, self.beta, self.strength, units, self.graph_measure.power
+        )
+        if self.codes_penalty is None:
+            check.warn_if_lopsided(alpha, beta)
+            return alpha, beta, 0.0
+        mu, beta = resolve_penalty(self.codes_penalty, beta, self.beta == "auto", units)
+        return alpha, beta, mu
+
+    def plan(self, alpha: float, beta: float, mu: float, length: float) -> Plan:
         return Plan(
-            self.n_components, self.loss, self.graph_measure, alpha, beta, self.nonnegative,
-            self.solver, self.init, self.n_init, Stopping(self.max_iter, self.tol),
-            self.callback, length,
+            self.n_components, self.loss, self.graph_measure, alpha, beta, self.codes_penalty, mu,
+            self.nonnegative, self.solver, self.init, self.n_init,
+            Stopping(self.max_iter, self.tol), self.callback, length,
         )  # fmt: skip
 
 
-# Which of the settings are parameters of the estimator.
-PARAMETERS = tuple(
-    field.name
-    for field in fields(Settings)
-    if field.name not in ("loss", "graph_measure", "nonnegative")
-)
+# Which of the settings an estimator has as parameters, or a class stands for.
+PARAMETERS = tuple(field.name for field in fields(Settings))
 
 
 @dataclass(frozen=True)
@@ -101,6 +133,7 @@ class Trained:
     solution: Solution
     alpha: float
     beta: float
+    mu: float
     projector: Projector
     links: sp.csr_array | None
     """Neighbours that were found for each distinct sample; None without a graph, or a given one."""
@@ -183,27 +216,26 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     squares = row_squares(data)
     length = typical_length(squares, share)
     total = float(data.shape[0] if share is None else share.sum())
-    alpha, beta = resolve(
-        settings.alpha, settings.beta, settings.strength, settings.graph_measure.power, total,
-        length,
-    )  # fmt: skip
-    check.warn_if_lopsided(alpha, beta)
+    alpha, beta, mu = settings.weights(Units(total, length, settings.loss.power))
     matrix, links, transformer, neighbours = None, None, None, 0
     if alpha > 0:
         matrix, links, transformer, neighbours = _build_graph(settings, data)
 
-    plan, rng = settings.plan(alpha, beta, length), settings.random_state
+    plan, rng = settings.plan(alpha, beta, mu, length), settings.random_state
     solution = factorize(data, plan, squares, matrix, share, rng)
     _warn(solution, settings)
-    projector = Projector(solution.basis)
+    problem = solution.problem
+    projector = Projector(
+        solution.basis, problem.loss, problem.graph, alpha, problem.penalty, mu
+    )
     if alpha > 0:
-        projector = Projector(
-            solution.basis, settings.loss.power, alpha, data, solution.codes, neighbours,
-            transformer,
+        projector = replace(
+            projector, training=data, training_codes=solution.codes, n_neighbors=neighbours,
+            transformer=transformer,
         )  # fmt: skip
     if samples.member is not None:
         _expand(solution, X, samples.member, projector)
-    return Trained(solution, alpha, beta, projector, links, samples.member)
+    return Trained(solution, alpha, beta, mu, projector, links, samples.member)
 
 
 def _restrict(settings: Settings, X: Any, member: IntArray) -> Settings:

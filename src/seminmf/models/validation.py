@@ -90,7 +90,13 @@ class _Late:
         return np.random.RandomState(self._seed)
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("_seed", "_state"):  # without a seed there is no state that could be asked
+            raise AttributeError(name)
         return getattr(self._state, name)
+
+    def __reduce__(self) -> Any:
+        """A copy, also by way of pickle, is one of the RandomState as it is by now."""
+        return self._state.__reduce__()
 
 
 def check_seed(random_state: Any) -> Any:
@@ -196,5 +202,5 @@ def warn_if_lopsided(alpha: float, beta: float) -> None:
             f"scale of the factors. Give both a positive value (only their product matters), "
             f'leave both at "auto", or set both to zero.',
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

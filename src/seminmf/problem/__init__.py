@@ -1,1 +1,1 @@
-"""TODO."""
+"""What is minimised: losses, penalties, the objective of both, and how near a point is to its end."""

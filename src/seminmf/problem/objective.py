@@ -1,78 +1,37 @@
-"""What is minimised: a loss and two penalties as small frozen values.
+"""The objective: a loss and three penalties as one frozen value.
 
-J(U, V) = Σ_i ω_i ρ(‖x_i − U v_i‖) + α Σ_{i<j} w_ij ρ_g(‖v_i − v_j‖) + β Σ_j ‖u_j‖
-
-with ρ(t) = t (`Norm`) or t² (`SquaredNorm`). Each measure ρ knows its value and its half-quadratic
-weight ρ'(t) / 2t: the function with all weights held fixed is the quadratic that the updates
-minimise, it touches J at the present point and lies above it elsewhere (fact 1 of the theory page).
+J(U, V) = Σ_i ω_i ρ(‖x_i − U v_i‖) + α Σ_{i<j} w_ij ρ_g(‖v_i − v_j‖) + μ Σ_i ω_i Σ_q π(v_iq)
+          + β Σ_j ‖u_j‖
 
 =========  ======================================================
 symbol     name in the code
 =========  ======================================================
-d_i        sample weights, ``Objective.sample_weights``
-W_ij       edge weights, written by ``graph_kernels.edge_weights``
+ρ, ρ_g     ``Objective.loss``, ``Objective.graph``
+π, μ       ``Objective.penalty``, ``Objective.mu``
+ω_i        sample weights, ``share``
+d_i        weights of the loss, ``Loss.weights``
+W_ij       edge weights, written by ``compiled.edges``
 b_j        basis weights, ``Objective.basis_weights``
 =========  ======================================================
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from .._types import FloatArray
-
-
-class Measure(Protocol):
-    """How a length enters the objective."""
-
-    @property
-    def power(self) -> int:
-        """p in ρ(c·t) = c^p ρ(t)."""
-
-    def value(self, lengths: FloatArray, share: FloatArray | None = None) -> float:
-        """Σ share · ρ(length)."""
-
-    def weights(self, lengths: FloatArray, floor: float) -> FloatArray:
-        """ρ'(t) / 2t for each length t, with t not below ``floor``."""
-
-
-@dataclass(frozen=True)
-class Norm:
-    """ρ(t) = t: robust, an outlier counts by its distance."""
-
-    power: int = 1
-
-    def value(self, lengths: FloatArray, share: FloatArray | None = None) -> float:
-        total = lengths if share is None else lengths * share
-        return float(total.sum(dtype=np.float64))
-
-    def weights(self, lengths: FloatArray, floor: float) -> FloatArray:
-        weights: FloatArray = 0.5 / np.maximum(lengths, lengths.dtype.type(floor))
-        return weights
-
-
-@dataclass(frozen=True)
-class SquaredNorm:
-    """ρ(t) = t²: least squares, an outlier counts by the square of its distance."""
-
-    power: int = 2
-
-    def value(self, lengths: FloatArray, share: FloatArray | None = None) -> float:
-        squares = lengths * lengths
-        return float((squares if share is None else squares * share).sum(dtype=np.float64))
-
-    def weights(self, lengths: FloatArray, floor: float) -> FloatArray:
-        return np.ones_like(lengths)
+from .losses import Loss
+from .penalties import CodesPenalty
 
 
 @dataclass(frozen=True)
 class Floors:
     """The smallest lengths that the weights 1/length distinguish from zero.
 
-    The paper takes 1e-10 for all three whatever the data are (`PAPER_FLOORS`); `seminmf.factorize`
+    The paper takes 1e-10 for all three whatever the data are (`PAPER_FLOORS`); `solve.factorize`
     scales them with the data, so that the unit of measurement does not matter.
     """
 
@@ -85,39 +44,96 @@ PAPER_FLOORS = Floors(1e-10, 1e-10, 1e-10)
 
 
 @dataclass(frozen=True)
+class Terms:
+    """What compiled code takes of an objective, and what has to live as long."""
+
+    structure: Any
+    keeps: Any
+
+
+@dataclass(frozen=True)
 class Objective:
     """The whole of J; see the module's docstring."""
 
-    loss: Measure
-    graph: Measure
+    loss: Loss
+    graph: Loss
     alpha: float = 0.0
     beta: float = 0.0
+    penalty: CodesPenalty | None = None
+    mu: float = 0.0
     floors: Floors = PAPER_FLOORS
 
     @property
     def rescalable(self) -> bool:
         """Whether the scale of V against U matters to J and has a best value."""
-        return self.alpha > 0 and self.beta > 0
+        return (self.alpha > 0 or self.mu > 0) and self.beta > 0
 
-    def total(self, loss: float, graph_penalty: float, basis_penalty: float) -> float:
-        return loss + self.alpha * graph_penalty + self.beta * basis_penalty
-
-    def sample_weights(self, residuals: FloatArray, share: FloatArray | None) -> FloatArray:
-        weights = self.loss.weights(residuals, self.floors.residual)
-        return weights if share is None else weights * share
+    def total(
+        self, loss: float, graph_penalty: float, codes_penalty: float, basis_penalty: float
+    ) -> float:
+        return (
+            loss + self.alpha * graph_penalty + self.mu * codes_penalty + self.beta * basis_penalty
+        )
 
     def basis_weights(self, basis_lengths: FloatArray) -> FloatArray:
-        return Norm().weights(basis_lengths, self.floors.basis)
+        """ρ'(t)/2t of the norm."""
+        weights: FloatArray = 0.5 / np.maximum(basis_lengths, self.floors.basis)
+        return weights
 
-    def best_scale(self, graph_penalty: float, basis_penalty: float) -> float:
-        """The c that minimises J(U/c, cV): α c^p P + β Q / c, with p the graph's power."""
-        if not self.rescalable:
-            return 1.0
-        p = self.graph.power
-        ratio = self.beta * basis_penalty / (p * self.alpha * graph_penalty or np.inf)
-        return float(ratio ** (1 / (p + 1))) if ratio > 0 else 1.0
+    def codes_penalty(self, codes: FloatArray, share: FloatArray | None) -> float:
+        """Σ ω π(v)."""
+        return 0.0 if self.penalty is None else self.penalty.measure(codes, share)[0]
+
+    def best_scale(
+        self, graph_penalty: float, codes_penalty: float, basis_penalty: float
+    ) -> float:
+        """The c that minimises J(U/c, cV) = const + α cᵖ P + μ cᵠ S + β Q / c."""
+        terms = [(self.alpha * graph_penalty, self.graph.power)]
+        if self.penalty is not None:
+            terms.append((self.mu * codes_penalty, self.penalty.power))
+        return _balance(terms, self.beta * basis_penalty) if self.rescalable else 1.0
 
     def rescaled(self, scale: float) -> Objective:
-        """The objective J' with J'(U, V) = J(U/c, cV): only α and β change."""
-        alpha = self.alpha * scale**self.graph.power
-        return Objective(self.loss, self.graph, alpha, self.beta / scale, self.floors)
+        """The objective J' with J'(U, V) = J(U/c, cV): only α, μ and β change."""
+        power = 0 if self.penalty is None else self.penalty.power
+        return replace(
+            self,
+            alpha=self.alpha * scale**self.graph.power,
+            beta=self.beta / scale,
+            mu=self.mu * scale**power,
+        )
+
+    def terms(self, dtype: Any, cancellation: float) -> Terms:
+        """For compiled code; residuals below that share of ‖x‖² are computed directly."""
+        from ..compiled.state import make_terms  # loads the compiler
+
+        loss, graph = self.loss.block(dtype), self.graph.block(dtype)
+        penalty = None if self.penalty is None else self.penalty.block(dtype)
+        nothing = np.zeros_like(loss.parameters)
+        structure = make_terms(
+            loss.address,
+            graph.address,
+            0 if penalty is None else penalty.address,
+            (loss.parameters, graph.parameters, nothing if penalty is None else penalty.parameters),
+            0.0 if self.penalty is None else float(self.penalty.curvature),
+            (self.floors.residual, self.floors.edge, cancellation),
+        )
+        return Terms(structure, (loss, graph, penalty))
+
+
+def _balance(terms: list[tuple[float, float]], opposite: float) -> float:
+    """The c > 0 with Σ p a c^(p+1) = b, for (a, p) in ``terms`` and b = ``opposite``."""
+    terms = [(p * a, p + 1) for a, p in terms if a > 0]
+    if not terms or not opposite > 0:
+        return 1.0
+    if len({power for _, power in terms}) == 1:
+        return float((opposite / sum(a for a, _ in terms)) ** (1 / terms[0][1]))
+    # Newton's method on log c: the sum is convex there, and begins above its root.
+    c = min((opposite / a) ** (1 / power) for a, power in terms)
+    for _ in range(50):
+        total = sum(a * c**power for a, power in terms)
+        step = np.log(total / opposite) * total / sum(power * a * c**power for a, power in terms)
+        c *= np.exp(-step)
+        if abs(step) < 1e-14:
+            break
+    return float(c)

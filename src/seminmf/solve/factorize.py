@@ -13,22 +13,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from . import starts
 from .._types import FloatArray
+from ..data import DESCEND, MULTIPLY, Engine, LazyCompression, Rule, Space, Subspace, leading_subspace
+from ..graph.prepared import NeighbourGraph
+from ..problem.basis import LeastSquaresBasis, NonnegativeBasis
+from ..problem.losses import Loss, Norm
+from ..problem.objective import PAPER_FLOORS, Floors, Objective
+from ..problem.penalties import CodesPenalty
+from ..problem.stationarity import kkt_residual
+from . import starts
 from .descent import Descent, Scheme
-from ..data import Engine, LazyCompression, Space, Subspace, leading_subspace
-from ..graph.neighbours import NeighbourGraph
-from ..problem.objective import PAPER_FLOORS, Floors, Measure, Objective
-from .projection import nonnegative_codes
 from .loop import Callback, Solution, Stopping, run
-from .stationarity import kkt_residual
-from .updates import (
-    CodesRule,
-    CoordinateDescent,
-    LeastSquaresBasis,
-    Multiplicative,
-    NonnegativeBasis,
-)
+from .projection import solve_codes
 
 # Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
 _RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
@@ -50,10 +46,12 @@ class Plan:
     """What to fit and how, with every parameter a checked value."""
 
     n_components: int
-    loss: Measure
-    graph_measure: Measure
+    loss: Loss
+    graph_measure: Loss
     alpha: float
     beta: float
+    penalty: CodesPenalty | None
+    mu: float
     nonnegative: bool
     solver: str
     init: str | tuple[FloatArray, FloatArray]
@@ -66,14 +64,13 @@ class Plan:
 
 def _scheme(plan: Plan, engine: Engine, space: Space) -> Scheme:
     """More sweeps pay where products with X or visits to neighbours take most of the time."""
-    rule: CodesRule
     n_features = space.engine.n_features if isinstance(space, Subspace) else engine.n_features
     if plan.solver == "mu":
-        rule = Multiplicative(root=not plan.nonnegative)
+        rule = Rule(MULTIPLY, root=not plan.nonnegative)
     else:
         affordable = n_features // (_FEATURES_PER_SWEEP * plan.n_components)
         fewest = 2 if plan.alpha > 0 else 1
-        rule = CoordinateDescent(min(max(affordable, fewest), _MOST_SWEEPS))
+        rule = Rule(DESCEND, min(max(affordable, fewest), _MOST_SWEEPS))
     basis = NonnegativeBasis(rule) if plan.nonnegative else LeastSquaresBasis()
     return Scheme(rule, basis, accelerate=plan.solver == "cd")
 
@@ -111,10 +108,19 @@ def _space(
     return space
 
 
+def _with_scale(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
+    """With a number for the scale of the loss, if that is left to the data."""
+    if plan.loss.is_resolved:
+        return plan
+    weights = Norm().weights(np.sqrt(engine.squares), _SHORTEST * plan.length, share)
+    typical = starts.typical_residual(engine, plan.n_components, weights, share)
+    # Where the leading directions leave nothing, any scale is as good as another.
+    return replace(plan, loss=plan.loss.resolved(typical or _SHORTEST * plan.length))
+
+
 def _start_weights(plan: Plan, engine: Engine, share: FloatArray | None) -> FloatArray:
     """Those of the loss at U = 0."""
-    weights = plan.loss.weights(np.sqrt(engine.squares), _SHORTEST * plan.length)
-    return weights if share is None else weights * share
+    return plan.loss.weights(np.sqrt(engine.squares), _SHORTEST * plan.length, share)
 
 
 def _make_start(
@@ -150,9 +156,9 @@ def _data_start(
     weights = _start_weights(plan, engine, share)
     if plan.nonnegative:
         return starts.nonnegative_svd_start(engine, k, weights, rng)
-    refine = plan.alpha == 0 and plan.loss.power == 2
+    refine = plan.alpha == 0 and plan.loss.quadratic
     start = starts.svd_start(engine, k, weights, rng, refine)
-    robust_alone = plan.loss.power == 1 and plan.alpha == 0 and plan.solver == "cd"
+    robust_alone = not plan.loss.quadratic and plan.alpha == 0 and plan.solver == "cd"
     if plan.init == "auto" and robust_alone and engine.n_samples <= _FEW_SAMPLES * k:
         # So few samples may be best explained by k of them, exactly: take the better start.
         rival = starts.exemplar_start(engine, k, None)
@@ -166,7 +172,7 @@ def _loss(
 ) -> float:
     """The loss at a start, by the short formula."""
     fit = np.einsum("ij,ij->i", codes @ (basis.T @ basis) - 2 * engine.times(basis), codes)
-    return plan.loss.value(np.sqrt(np.maximum(engine.squares + fit, 0)), share)
+    return plan.loss.total(np.sqrt(np.maximum(engine.squares + fit, 0)), share)
 
 
 def _floors(plan: Plan, basis: FloatArray, codes: FloatArray) -> Floors:
@@ -182,20 +188,19 @@ def _floors(plan: Plan, basis: FloatArray, codes: FloatArray) -> Floors:
 def _polish(solution: Solution, share: FloatArray | None) -> None:
     """Codes that are exactly optimal for the final basis; part of the last iteration.
 
-    Without a graph each sample's code is then its non-negative least-squares solution, which is
-    what ``transform`` gives.
+    Without a graph each sample's code is then the solution of its own problem, which is what
+    ``transform`` gives.
     """
-    engine = solution.space.engine
+    engine, objective = solution.space.engine, solution.problem
     codes = solution.codes.copy()
     if codes.shape[1] > min(engine.n_samples, engine.n_features):
         # The solution is not unique: take the one that ``transform`` arrives at.
         codes[:] = 0
-    nonnegative_codes(engine, solution.basis, codes)
+    solve_codes(engine, solution.basis, objective, codes)
     residuals = engine.residuals(solution.basis, codes)
-    objective = solution.problem
-    loss = objective.loss.value(residuals, share)
-    value = objective.total(loss, 0.0, float(np.linalg.norm(solution.basis, axis=0).sum()))
-    nothing = objective.loss.value(np.sqrt(engine.squares), share)
+    loss, penalty = objective.loss.total(residuals, share), objective.codes_penalty(codes, share)
+    value = objective.total(loss, 0.0, penalty, float(np.linalg.norm(solution.basis, axis=0).sum()))
+    nothing = objective.loss.total(np.sqrt(engine.squares), share)
     if value <= solution.objective + _ROUND_OFF * nothing:
         solution.codes, solution.residuals = codes, residuals
         solution.history[-1] = value
@@ -215,19 +220,23 @@ def factorize(
     """
     engine = Engine(X, plan.n_components, squares=squares)
     compression = LazyCompression(engine, plan.n_components)
-    scheme = partial(_scheme, plan, engine)
-    objective = Objective(plan.loss, plan.graph_measure, plan.alpha, plan.beta)
     best: Solution | None = None
     with engine:
+        plan = _with_scale(plan, engine, share)
+        objective = Objective(
+            plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
+        )
         graph = None
         if matrix is not None:
-            graph = NeighbourGraph.prepare(matrix, squares, engine.dtype, engine.chunks)
+            graph = NeighbourGraph.prepare(matrix, squares, engine.dtype, engine.chunk_bounds)
         for number in range(plan.n_init):
             space = _space(plan, engine, compression, share, number)
             start = _make_start(plan, space.engine, share, rng, number)
             local = replace(objective, floors=_floors(plan, *start))
             waiting = None if plan.nonnegative else compression
-            descent = Descent(space, local, scheme, graph, share, *start, waiting)
+            descent = Descent(
+                space, local, partial(_scheme, plan, engine), graph, share, start, waiting
+            )
             del space, start  # their arrays are as large as the codes
             solution = run(descent, plan.stopping, plan.callback, number)
             del descent
@@ -236,6 +245,9 @@ def factorize(
         assert best is not None
         if graph is None and plan.solver == "cd":
             _polish(best, share)
-        best.kkt_residual = kkt_residual(graph, share, best, plan.nonnegative)
+        best.kkt_residual = kkt_residual(
+            best.problem, best.space.engine, graph, share, (best.basis, best.codes),
+            best.residuals, plan.nonnegative,
+        )  # fmt: skip
         best.lift()
     return best

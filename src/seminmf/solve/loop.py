@@ -1,6 +1,6 @@
 """The only outer loop: stopping, history, callback.
 
-What an iteration does is the business of `seminmf.descent`.
+What an iteration does is the business of `descent`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import isfinite
 import numpy as np
 
 from .._types import FloatArray
-from .descent import ETA_START, Descent
+from .descent import Descent
 from ..data import Space
 from ..problem.objective import Objective
 
@@ -88,8 +88,7 @@ def run(
 ) -> Solution:
     """Iterate until one of the reasons in `Status`."""
     history: list[float] = []
-    previous = descent.value(descent.current)
-    eta = ETA_START if descent.scheme.accelerate else 0.0
+    previous, eta = descent.value, descent.first_eta
     status = Status.MAX_ITER
     for iteration in range(1, stopping.max_iter + 1):
         value, eta = descent.iterate(eta)

@@ -1,25 +1,23 @@
-"""Codes of samples for a basis that is held fixed: each sample's own convex problem."""
+"""Codes of samples for a basis that is held fixed: each sample's own problem."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..compiled import single as kernels
 from .._types import FloatArray, IntArray
-from ..data import Block, Engine
-from ..graph.neighbours import neighbour_pairs
+from ..compiled.single import nnls_rows, reweighted_rows
+from ..compiled.state import make_graph, make_ties
+from ..data import Engine, Visited
 from ..data.samples import match_rows
-
-# Reweighting stops when the objective of a sample falls by less than this share, or after so many
-# rounds.
-_ROBUST_TOL, _ROBUST_ROUNDS = 1e-13, 2000
-# Lengths below this share of the sample's own are not told from zero.
-_FLOOR = 1e-9
+from ..graph.neighbours import neighbour_pairs
+from ..problem.losses import Loss, SquaredNorm
+from ..problem.objective import Objective
+from ..problem.penalties import CodesPenalty
 
 
 def nonnegative_codes(
@@ -37,52 +35,82 @@ def nonnegative_codes(
     omega = (basis.T @ basis).astype(np.float64)
     stiff = np.zeros(engine.n_samples) if stiffness is None else stiffness
 
-    def visit(rows: slice, block: Block, phi: FloatArray | None) -> tuple[None, None]:
-        assert phi is not None
+    def visit(rows: slice, _: Visited, phi: Any) -> None:
         right = phi.astype(np.float64) if pull is None else phi + pull[rows]
-        kernels.nnls_rows(right, omega, stiff[rows], codes[rows])
-        return None, None
+        nnls_rows(right, omega, stiff[rows], codes[rows])
 
     engine.sweep(basis, visit)
 
 
-def robust_codes(
+def _reweighted_codes(
     engine: Engine,
     basis: FloatArray,
+    objective: Objective,
+    links: sp.csr_array,
     anchors: FloatArray,
-    indptr: IntArray,
-    neighbours: IntArray,
-    weights: FloatArray,
-    alpha: float,
-) -> FloatArray:
-    """min over v ≥ 0 of ‖x − Uv‖ + α Σ_j w_j ‖v − v_j‖, with j over each sample's neighbours."""
+    codes: FloatArray,
+) -> None:
+    """The problem of each sample for any loss and penalty, from ``codes`` and in their place."""
     orthonormal, factor = np.linalg.qr(basis.astype(np.float64))
     if factor.shape[0] < factor.shape[1]:
         # More components than features: the kernel wants a square factor.
         factor = np.vstack([factor, np.zeros((factor.shape[1] - len(factor), factor.shape[1]))])
         orthonormal = np.hstack([orthonormal, np.zeros((len(basis), len(factor) - len(basis)))])
     directions = np.ascontiguousarray(orthonormal, engine.dtype)
-    codes = np.zeros((engine.n_samples, basis.shape[1]))
-    anchors = anchors.astype(np.float64)
+    anchors = np.ascontiguousarray(anchors, np.float64)
+    terms = objective.terms(np.float64, 0.0)
+    nobody, numbers = np.zeros((0, 4), np.int32), np.zeros(0, np.int64)
 
-    def visit(rows: slice, block: Block, targets: FloatArray | None) -> tuple[None, None]:
-        assert targets is not None
-        everything = np.arange(len(targets))
-        beyond = block.exact_residuals(everything, targets, directions).astype(np.float64) ** 2
-        first, last = indptr[rows.start], indptr[rows.stop]
-        kernels.robust_rows(
-            targets.astype(np.float64), factor, beyond, indptr[rows.start : rows.stop + 1] - first,
-            neighbours[first:last], weights[first:last], anchors, alpha, _FLOOR, _ROBUST_ROUNDS,
-            _ROBUST_TOL, codes[rows],
+    def visit(rows: slice, visited: Visited, targets: Any) -> None:
+        beyond = visited.residuals(targets, directions).astype(np.float64) ** 2
+        first, last = links.indptr[rows.start], links.indptr[rows.stop]
+        indptr = (links.indptr[rows.start : rows.stop + 1] - first).astype(np.int64)
+        graph = make_graph(
+            indptr, links.indices[first:last].astype(np.int64), links.data[first:last], nobody,
+            numbers, numbers, numbers,
         )  # fmt: skip
-        return None, None
+        ties = make_ties(graph, terms.structure, float(objective.alpha), float(objective.mu))
+        found = codes[rows].astype(np.float64)
+        reweighted_rows(ties, targets.astype(np.float64), factor, beyond, anchors, found)
+        codes[rows] = found
 
     engine.sweep(directions, visit)
-    return codes.astype(engine.dtype)
+
+
+def solve_codes(
+    engine: Engine,
+    basis: FloatArray,
+    objective: Objective,
+    codes: FloatArray,
+    links: sp.csr_array | None = None,
+    anchors: FloatArray | None = None,
+) -> None:
+    """The minimiser of each sample's own part of the objective, in the place of ``codes``.
+
+    ``links`` are weights w_ij to samples with codes ``anchors``, for each sample. Where ``codes``
+    are not zero is where the search for non-negative least squares begins.
+    """
+    plain = objective.penalty is None
+    if links is None or anchors is None:
+        nonnegative_codes(engine, basis, codes)
+        # Every loss grows, so that the shortest residual is the best, unless a penalty counts too.
+        if plain:
+            return
+        links, anchors = sp.csr_array((engine.n_samples, 1)), np.zeros((1, basis.shape[1]))
+    elif plain and objective.loss.quadratic and objective.graph.quadratic:
+        stiffness = objective.alpha * np.asarray(links.sum(axis=1)).ravel()
+        nonnegative_codes(engine, basis, codes, stiffness, objective.alpha * (links @ anchors))
+        return
+    else:
+        counts = np.maximum(np.diff(links.indptr), 1)
+        codes[:] = sp.csr_array(
+            (np.ones(links.nnz), links.indices, links.indptr), links.shape
+        ) @ anchors / counts[:, None]  # fmt: skip
+    _reweighted_codes(engine, basis, objective, links, anchors, codes)
 
 
 def _nearest_entries(distances: sp.csr_array, most: int) -> tuple[IntArray, IntArray]:
-    """(indptr, indices) of at most so many entries in each row, those with the least values."""
+    """(indptr, indices) with the ``most`` smallest entries of each row, the nearest first."""
     kept, counts = [], []
     for first, last in pairwise(distances.indptr):
         order = np.argsort(distances.data[first:last], kind="stable")[:most]
@@ -106,15 +134,18 @@ class Placed:
 class Projector:
     """Codes of new samples in a fitted model.
 
-    Without a graph (``alpha`` zero) that is non-negative least squares. With one, a new sample is
-    tied to its nearest training samples j, as in the fit:
-    min over v ≥ 0 of ρ(‖x − Uv‖) + α Σ_j ρ(‖v − v_j‖); a sample that equals a training sample
-    gets the code of that sample.
+    Without a graph (``alpha`` zero) and without a penalty on the codes that is non-negative least
+    squares. With one, a new sample is tied to its nearest training samples j, as in the fit:
+    min over v ≥ 0 of ρ(‖x − Uv‖) + α Σ_j ρ_g(‖v − v_j‖) + μ Σ_q π(v_q); a sample that equals a
+    training sample gets the code of that sample.
     """
 
     basis: FloatArray
-    loss_power: int = 2
+    loss: Loss = field(default_factory=SquaredNorm)
+    graph: Loss = field(default_factory=SquaredNorm)
     alpha: float = 0.0
+    penalty: CodesPenalty | None = None
+    mu: float = 0.0
     training: Any = None
     training_codes: FloatArray | None = None
     n_neighbors: int = 0
@@ -134,28 +165,32 @@ class Projector:
         if self.transformer is None and not 1 <= self.n_neighbors <= n:
             raise ValueError(f"n_neighbors is {self.n_neighbors}, with {n} training samples")
 
+    @property
+    def _objective(self) -> Objective:
+        return Objective(
+            self.loss, self.graph, alpha=self.alpha, penalty=self.penalty, mu=self.mu
+        )
+
     def codes(self, X: Any) -> FloatArray:
-        basis = self.basis.astype(X.dtype, copy=False)
         if self.training_codes is None:
-            return self._free(X, basis)
+            return self._solve(X)
         return self.place(X).codes
 
     def place(self, X: Any) -> Placed:
         """Codes and neighbours in a model with a graph."""
         if self.training_codes is None:
             raise ValueError("a model without a graph has no neighbours")
-        basis = self.basis.astype(X.dtype, copy=False)
         if sp.issparse(X) != sp.issparse(self.training):
             X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
         known = match_rows(X, self.training)
-        codes = np.empty((X.shape[0], basis.shape[1]), X.dtype)
+        codes = np.empty((X.shape[0], self.basis.shape[1]), X.dtype)
         codes[known >= 0] = self.training_codes[known[known >= 0]]
         new, n = np.flatnonzero(known < 0), len(self.training_codes)
         links = sp.csr_array((len(new), n))
         if len(new):
             indptr, indices = self._neighbours(X[new])
             links = sp.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(new), n))
-            codes[new] = self._tied(X[new], basis, self.training_codes, links)
+            codes[new] = self._solve(X[new], links, self.training_codes)
         return Placed(codes, known, links)
 
     def residuals(self, X: Any, codes: FloatArray) -> FloatArray:
@@ -164,10 +199,13 @@ class Projector:
         with engine:
             return engine.residuals(self.basis.astype(X.dtype, copy=False), codes)
 
-    def _free(self, X: Any, basis: FloatArray) -> FloatArray:
+    def _solve(
+        self, X: Any, links: sp.csr_array | None = None, anchors: FloatArray | None = None
+    ) -> FloatArray:
+        basis = self.basis.astype(X.dtype, copy=False)
         codes = np.zeros((X.shape[0], basis.shape[1]), X.dtype)
         with Engine(X, basis.shape[1]) as engine:
-            nonnegative_codes(engine, basis, codes)
+            solve_codes(engine, basis, self._objective, codes, links, anchors)
         return codes
 
     def _neighbours(self, X: Any) -> tuple[IntArray, IntArray]:
@@ -177,16 +215,3 @@ class Projector:
             return _nearest_entries(found, self.n_neighbors)
         indices, _ = neighbour_pairs(X, self.training, self.n_neighbors, same=False)
         return np.arange(0, indices.size + 1, indices.shape[1]), indices.ravel()
-
-    def _tied(
-        self, X: Any, basis: FloatArray, anchors: FloatArray, links: sp.csr_array
-    ) -> FloatArray:
-        with Engine(X, basis.shape[1]) as engine:
-            if self.loss_power == 1:
-                indptr, indices = (a.astype(np.int64) for a in (links.indptr, links.indices))
-                return robust_codes(engine, basis, anchors, indptr, indices, links.data, self.alpha)
-            codes = np.zeros((X.shape[0], basis.shape[1]), X.dtype)
-            stiffness = self.alpha * np.diff(links.indptr)
-            pull = self.alpha * (links @ anchors)
-            nonnegative_codes(engine, basis, codes, stiffness, pull)
-            return codes

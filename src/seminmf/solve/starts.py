@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
-import scipy.sparse as sp
-from sklearn.cluster import KMeans
 
 from .._types import FloatArray
 from ..data import Engine
+from ..data.samples import weighted_median
+from ..problem.basis import LeastSquaresBasis
 from .projection import nonnegative_codes
-from .updates import LeastSquaresBasis
 
 # Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
 # beyond from a randomised range finder with so many extra directions and passes.
 _EXACT_SIZE, _OVERSAMPLING, _POWER_PASSES = 300, 6, 2
+# For directions that are the same each time: equal data have equal scales.
+_SEED = 0
 # How often both factors are solved for when a start is refined.
 _ROUNDS = 2
 # Samples nearer to the origin than this share of the mean have their negative scores cut: to lift
@@ -81,7 +82,7 @@ def svd_start(
         basis[:, :-1] = axes
         np.negative(axes.sum(axis=1), out=basis[:, -1])
         if refine and codes.shape[1] == k:
-            basis, codes = _refined(all_axes, all_scores, root, codes)
+            basis, codes = _refined(all_axes, all_scores, root, codes, engine.team)
     if codes.shape[1] < k:
         # More components than the SVD has directions: the rest start small and random.
         missing = k - codes.shape[1]
@@ -91,17 +92,18 @@ def svd_start(
     return _contiguous(basis, codes, engine.dtype)
 
 
-def _refined(axes: FloatArray, scores: FloatArray, weights: FloatArray, codes: FloatArray) -> Start:
+def _refined(
+    axes: FloatArray, scores: FloatArray, weights: FloatArray, codes: FloatArray, team: Any
+) -> Start:
     """Exact least squares for U and V in turn, in the few dimensions of the leading axes."""
-    small = Engine(np.ascontiguousarray(scores), codes.shape[1])
+    small = Engine(np.ascontiguousarray(scores), codes.shape[1], team=team)
     ridge = np.zeros(codes.shape[1])
     basis = np.zeros((scores.shape[1], codes.shape[1]), codes.dtype)
-    with small:
-        for _ in range(_ROUNDS):
-            weighted = weights * codes
-            moment = small.adjoint_times(weighted)
-            basis, _ = LeastSquaresBasis().step(moment, codes.T @ weighted, ridge, basis)
-            nonnegative_codes(small, basis, codes)
+    for _ in range(_ROUNDS):
+        weighted = weights * codes
+        moment = small.adjoint_times(weighted)
+        basis, _ = LeastSquaresBasis().step(moment, codes.T @ weighted, ridge, basis)
+        nonnegative_codes(small, basis, codes)
     return axes @ basis, codes
 
 
@@ -197,12 +199,23 @@ def reduced(engine: Engine) -> tuple[Engine, Callable[[FloatArray], FloatArray]]
     lengths = np.sqrt(values[kept])
     back = (vectors[:, kept] / lengths).astype(engine.dtype)
     points = np.ascontiguousarray(vectors[:, kept] * lengths, engine.dtype)
-    small = Engine(points, engine.n_samples, squares=engine.squares)
+    small = Engine(points, engine.n_samples, squares=engine.squares, team=engine.team)
 
     def lift(basis: FloatArray) -> FloatArray:
         return engine.adjoint_times(back @ basis)
 
     return small, lift
+
+
+def typical_residual(
+    engine: Engine, k: int, weights: FloatArray, share: FloatArray | None
+) -> float:
+    """The median distance of a sample from the span of the k leading directions of X."""
+    _, scores = _leading_axes(
+        engine, k, weights[:, None], np.random.RandomState(_SEED), more=False
+    )
+    left = engine.squares - np.einsum("ij,ij->i", scores[:, :k], scores[:, :k])
+    return weighted_median(np.sqrt(np.maximum(left, 0)), share)
 
 
 def kmeans_start(
@@ -213,9 +226,8 @@ def kmeans_start(
     Bare indicators would not do for the robust graph penalty: where neighbours have the very same
     code their edge has length zero and enormous weight, and reweighting never parts them again.
     """
-    search = KMeans(n_clusters=k, n_init=1, random_state=rng.randint(2**31 - 1))
-    labels = search.fit(engine.X, sample_weight=share).labels_
-    basis = np.ascontiguousarray(search.cluster_centers_.T, engine.dtype)
+    centres, labels = engine.clusters(k, share, rng.randint(2**31 - 1))
+    basis = np.ascontiguousarray(centres.T, engine.dtype)
     codes = np.zeros((engine.n_samples, k), engine.dtype)
     nonnegative_codes(engine, basis, codes)
     codes *= 0.5
@@ -226,7 +238,7 @@ def kmeans_start(
 def exemplar_start(engine: Engine, k: int, rng: np.random.RandomState | None) -> Start:
     """k samples, far from each other, as the basis; non-negative least squares for the codes."""
     chosen = _spread_samples(engine, k, rng)
-    basis = np.ascontiguousarray(_dense(engine.X[chosen]).T)
+    basis = np.ascontiguousarray(engine.chosen(chosen).T)
     codes = np.zeros((engine.n_samples, k), engine.dtype)
     nonnegative_codes(engine, basis, codes)
     return basis, codes
@@ -246,7 +258,7 @@ def _spread_samples(engine: Engine, k: int, rng: np.random.RandomState | None) -
     nearest = np.full(n, np.inf)
     while len(chosen) < k:
         last = chosen[-1]
-        products = engine.times(np.ascontiguousarray(_dense(engine.X[[last]]).T)).ravel()
+        products = engine.times(engine.chosen([last]).T).ravel()
         distances = np.sqrt(np.maximum(squares + squares[last] - 2 * products, 0))
         nearest = np.minimum(nearest, distances)
         nearest[chosen] = 0
@@ -260,10 +272,6 @@ def _spread_samples(engine: Engine, k: int, rng: np.random.RandomState | None) -
         else:
             chosen.append(int(rng.choice(n, p=nearest / total)))
     return chosen
-
-
-def _dense(rows: Any) -> FloatArray:
-    return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
 
 
 def _contiguous(basis: FloatArray, codes: FloatArray, dtype: Any) -> Start:

@@ -340,3 +340,40 @@ def add_rows(typing, X, start, stop, reach, weights, totals):
         return context.get_dummy_value()
 
     return types.void(X, types.int64, types.int64, types.int64, weights, totals), generate
+
+
+@intrinsic
+def scatter_row(typing, values, indices, first, stop, row, i, totals):
+    """``totals[indices[e]] += values[e] · row[i]`` for first ≤ e < stop.
+
+    ``row`` and ``totals`` have whole vectors of columns.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values, indices, first, stop, row, i, totals = unpacked(
+            context, builder, signature, arguments
+        )
+        lanes = Lanes(context, builder, signature.args[0].dtype)
+        width = builder.extract_value(row.shape, 1)
+        source = builder.gep(row.data, [builder.mul(i, width)])
+
+        def entry(e: Any, _: list[Any]) -> list[Any]:
+            j = builder.load(builder.gep(indices.data, [e]))
+            j = context.cast(builder, j, signature.args[1].dtype, types.int64)
+            target = builder.gep(totals.data, [builder.mul(j, width)])
+            factor = lanes.load_spread(values.data, e)
+
+            def columns(column: Any, _: list[Any]) -> list[Any]:
+                total = lanes.load(target, column)
+                changed = lanes.add_product(total, factor, lanes.load(source, column))
+                lanes.store(changed, target, column)
+                return []
+
+            loop(builder, INDEX(0), width, lanes.count, [], columns)
+            return []
+
+        loop(builder, first, stop, 1, [], entry)
+        return context.get_dummy_value()
+
+    whole = types.int64
+    return types.void(values, indices, whole, whole, row, whole, totals), generate

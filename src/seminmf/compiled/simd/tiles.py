@@ -136,9 +136,10 @@ def add_products(typing, factors, first, stop, v, totals):
 
 @intrinsic
 def multiply_tile(
-    typing, sizes, which, split, f, pull, stiffness, old, root, smallest, vanished, new
+    typing, sizes, which, split, f, pull, push, stiffness, old, root, smallest, vanished, new
 ):
-    """The multiplicative rule of `kernels.mu_codes` for a tile of samples.
+    """The multiplicative rule for a tile of samples: what ``pull`` adds goes above the fraction
+    line, what ``push`` and ``stiffness`` · v add goes below it.
 
     Row q of ``sizes`` has the sizes of the entries of a row of Ω, those of the split[q] positive
     ones first, and that of ``which`` the components they belong to.
@@ -146,7 +147,7 @@ def multiply_tile(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays = unpacked(context, builder, signature, arguments)
-        sizes, which, split, f, pull, stiffness, old, root, smallest, vanished, new = arrays
+        sizes, which, split, f, pull, push, stiffness, old, root, smallest, vanished, new = arrays
         lanes = Lanes(context, builder, signature.args[0].dtype)
         tile = _Tile(lanes)
         k = builder.extract_value(sizes.shape, 1)
@@ -167,9 +168,17 @@ def multiply_tile(
                 up = tile.add_products(up, row, middle, k, old, offsets, columns)
                 before = tile.load(tile.row(old, q), offsets)
                 down = [
-                    lanes.add_product(lanes.positive(lanes.negative(slope)), factor, value)
-                    for slope, factor, value in zip(
-                        slopes, tile.load(stiffness.data, offsets), before, strict=True
+                    lanes.add_product(
+                        builder.fadd(lanes.positive(lanes.negative(slope)), repulsion, flags=FAST),
+                        factor,
+                        value,
+                    )
+                    for slope, repulsion, factor, value in zip(
+                        slopes,
+                        tile.load(tile.row(push, q), offsets),
+                        tile.load(stiffness.data, offsets),
+                        before,
+                        strict=True,
                     )
                 ]
                 down = tile.add_products(down, row, INDEX(0), middle, old, offsets, columns)
@@ -188,7 +197,7 @@ def multiply_tile(
         loop(builder, INDEX(0), k, 1, [], component)
         return context.get_dummy_value()
 
-    arguments = sizes, which, split, f, pull, stiffness, old, types.boolean
+    arguments = sizes, which, split, f, pull, push, stiffness, old, types.boolean
     return types.void(*arguments, sizes.dtype, sizes.dtype, new), generate
 
 

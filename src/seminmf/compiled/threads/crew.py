@@ -1,9 +1,9 @@
-"""Threads that take part in a compiled function, and wait awake for the next call of it.
+"""Threads that take part in compiled calls, and watch for the next one for a while.
 
 Waking a thread from Python takes a tenth of a millisecond and more, and it needs the GIL just when
 the caller has it. So the bell is rung inside the compiled function, when the caller has let go of
-the GIL; the helpers, who stand in compiled code and watch the bell, then fetch their arguments and
-come along. Who hears nothing for a while goes to sleep.
+the GIL; the helpers, who watch the bell in compiled code, then fetch their arguments and come
+along. Who hears nothing for a while goes to sleep.
 """
 
 from __future__ import annotations
@@ -17,36 +17,44 @@ from typing import Any
 
 import numpy as np
 
-from .phases import linger
+from ..jit import compiled
+from ..state import make_call
+from .phases import counters_for, watch
 
+# How often a helper offers its core to others before it goes to sleep: some 0.2 ms.
+_OFFERS = 500
 # Where the caller waits for helpers longer than this many seconds, and longer than this share of a
 # call, they do not get a core, because others need it. Where a call takes so many times as long as
 # the fastest, and so many seconds more, the caller itself had to give up its core, as happens while
 # the threads of a BLAS product before the fit wait awake for the next.
-_PATIENCE, _SHARE = 2e-3, 0.3
+_LONG_WAIT, _SHARE = 2e-3, 0.3
 _TIMES, _SECONDS = 5, 1e-3
 # Then it goes on alone for a pause of so many seconds, which is doubled if it is so again soon.
 _SHORTEST, _LONGEST = 5e-3, 0.16
 
-_LOOKS = 100_000  # enough to measure how long one takes
+Shared = Callable[..., int]
 
-Shared = Callable[..., tuple[bool, int]]
+
+@compiled
+def _watch(bell, number, offers):
+    """Until the bell rings for another call, or for so many offers of the core."""
+    watch(bell, 0, number, offers)
 
 
 @lru_cache(maxsize=1)
-def _seconds_per_look() -> float:
+def _seconds_per_offer() -> float:
     bell = np.zeros(1, np.int64)
-    linger(bell, 0, 1)
+    _watch(bell, 0, 1)
     begin = perf_counter()
-    linger(bell, 0, _LOOKS)
-    return (perf_counter() - begin) / _LOOKS
+    _watch(bell, 0, _OFFERS)
+    return (perf_counter() - begin) / _OFFERS
 
 
 class Crew:
-    """Runs ``function(number, leads, bell, *arguments)`` on the caller and on ``helpers`` threads.
+    """Runs ``function(call, leads, *arguments)`` on the caller and on up to ``helpers`` threads.
 
-    The function shares its work as in `seminmf.ledger`, and comes to the same result whoever takes
-    part. The caller leads: it rings the bell as the first thing it does.
+    The function shares its work as in `phases`, comes to the same result whoever takes part, and
+    returns how often it offered its core to others while it waited. The caller leads.
     """
 
     def __init__(self, helpers: int) -> None:
@@ -54,7 +62,7 @@ class Crew:
         self._threads: list[threading.Thread] = []
         self._bell = np.zeros(1, np.int64)
         self._awake = threading.Condition()
-        self._call: tuple[int, Shared, tuple[Any, ...]] | None = None
+        self._call: tuple[int, int, Shared, tuple[Any, ...]] | None = None
         self._number = 0
         self._asleep = 0
         self._fastest = inf
@@ -62,52 +70,59 @@ class Crew:
         self._alone_until = -inf
         self._closed = False
 
-    def call(self, function: Shared, arguments: tuple[Any, ...]) -> bool:
-        """Whether the function succeeded, as it says to the one who leads."""
+    def call(
+        self, function: Shared, arguments: tuple[Any, ...], phases: int, most: int | None = None
+    ) -> None:
+        """Run the function, which has so many phases, with at ``most`` so many helpers."""
         self._number += 1
+        call = make_call(self._bell, self._number, np.zeros(counters_for(phases), np.int64))
+        helpers = self.helpers if most is None else min(most, self.helpers)
         begin = perf_counter()
-        invited = self.helpers > 0 and begin >= self._alone_until
+        invited = helpers > 0 and begin >= self._alone_until
         if invited:
-            self._call = self._number, function, arguments
+            self._call = self._number, helpers, function, (call, False, *arguments)
             self._invite()
         # Helpers who are not invited stay asleep: they find no new call when the bell rings.
-        success, looks = function(self._number, True, self._bell, *arguments)
+        offers = function(call, True, *arguments)
         if invited:
-            self._judge(begin, perf_counter(), looks)
-        return success
+            self._judge(begin, perf_counter(), offers)
 
-    def _judge(self, begin: float, end: float, looks: int) -> None:
+    def _judge(self, begin: float, end: float, offers: int) -> None:
         """Make a pause if there was no core for all in a call with helpers."""
-        took, waited = end - begin, looks * _seconds_per_look() if looks else 0.0
+        took, waited = end - begin, offers * _seconds_per_offer() if offers else 0.0
         self._fastest = min(self._fastest, took)
         crowded = took > _TIMES * self._fastest + _SECONDS
-        if crowded or waited > max(_PATIENCE, _SHARE * took):
+        if crowded or waited > max(_LONG_WAIT, _SHARE * took):
             soon = begin - self._alone_until < _LONGEST
             self._pause = min(2 * self._pause, _LONGEST) if soon else _SHORTEST
             self._alone_until = end + self._pause
 
     def _invite(self) -> None:
         if not self._threads:
-            for _ in range(self.helpers):
-                thread = threading.Thread(target=self._serve, name="seminmf", daemon=True)
+            for place in range(self.helpers):
+                thread = threading.Thread(
+                    target=self._serve, args=(place,), name="seminmf", daemon=True
+                )
                 self._threads.append(thread)
                 thread.start()
         elif self._asleep:
             with self._awake:
                 self._awake.notify_all()
 
-    def _serve(self) -> None:
+    def _serve(self, place: int) -> None:
         last = 0
         while True:
-            call = self._call
-            if self._closed or call is None:
+            present = self._call
+            if self._closed or present is None:
                 return
-            number, function, arguments = call
+            number, helpers, function, arguments = present
             if number == last:
                 self._sleep(last)
                 continue
             last = number
-            function(number, False, self._bell, *arguments)
+            if place < helpers:
+                function(*arguments)
+                _watch(self._bell, number, _OFFERS)
 
     def _sleep(self, last: int) -> None:
         with self._awake:

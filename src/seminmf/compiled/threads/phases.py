@@ -1,26 +1,38 @@
 """How threads share the items of a phase inside compiled code.
 
 Every thread runs the same function. A phase is a number of items; whoever is free takes the next
-one, and nobody goes on to the next phase before all items are done. Threads that come late find
-fewer items, or none: the others do not wait for them. What is written by an item depends on the
-item alone, so that the result does not depend on who did it.
+one, and at the barrier behind it nobody goes on before all items are done. Threads that come late
+find fewer items, or none: the others do not wait for them. What is written by an item depends on
+the item alone, so that the result does not depend on who did it.
 
-A ledger is an array of integers with two counters for each phase: items taken, and items done.
+A call is over when its leader has closed it and all who came in have left. Who comes later is
+turned away at the door, and touches nothing.
+
+The counters of a call are integers: how many helpers are inside, whether it is closed, and for each
+phase the items taken and the items done.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..jit import compiled
+from ..jit import inner
 
 _ORDER = "seq_cst"
+_INSIDE, _CLOSED, _FIRST = 0, 1, 2
 
-# How often a helper looks for the next call before it goes to sleep: some 0.2 ms.
-LOOKS = 100_000
+# Who waits longer than so many looks (some microseconds) offers its core to others that want it.
+_PATIENT = 2_000
+
+
+def counters_for(phases: int) -> int:
+    """The number of counters of a call."""
+    return _FIRST + 2 * phases
 
 
 def _element(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -51,31 +63,78 @@ def read(typing, counters, index):
     return types.int64(counters, types.int64), generate
 
 
-@compiled
-def take(ledger, phase):
-    """The next item of a phase; one too high if there is none left."""
-    return add(ledger, 2 * phase, 1)
+@intrinsic
+def give_way(typing):
+    """Let another thread have this core, if one wants it (where the system has a call for that)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if os.name == "posix":
+            kind = ir.FunctionType(ir.IntType(32), [])
+            function = builder.module.globals.get("sched_yield")
+            builder.call(function or ir.Function(builder.module, kind, "sched_yield"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
-@compiled
-def done(ledger, phase):
-    """Say that an item is done."""
-    add(ledger, 2 * phase + 1, 1)
-
-
-@compiled
-def wait(ledger, phase, items):
-    """Until all items of a phase are done; returns how often it had to look."""
+@inner
+def wait_for(counters, index, value):
+    """Until a counter has this value; returns how often the core was offered to others."""
     looks = 0
-    while read(ledger, 2 * phase + 1) < items:
+    while read(counters, index) != value:
         looks += 1
-    return looks
+        if looks > _PATIENT:
+            give_way()
+    return max(looks - _PATIENT, 0)
 
 
-@compiled
-def linger(bell, number, looks):
-    """Until the bell stands at another number, but no longer than so many looks."""
-    count = 0
-    while count < looks and read(bell, 0) == number:
-        count += 1
-    return count < looks
+@inner
+def watch(counters, index, value, offers):
+    """As long as a counter has this value, but no longer than for so many offers of the core."""
+    looks = 0
+    while read(counters, index) == value and looks < _PATIENT + offers:
+        looks += 1
+        if looks > _PATIENT:
+            give_way()
+
+
+@inner
+def enter(call, leads):
+    """Whether this thread takes part; the one who leads rings the bell."""
+    if leads:
+        add(call.bell, 0, 1)
+        return True
+    add(call.counters, _INSIDE, 1)
+    # Either the leader sees that somebody is inside, or this sees that the call is closed.
+    if read(call.counters, _CLOSED) == 0:
+        return True
+    add(call.counters, _INSIDE, -1)
+    return False
+
+
+@inner
+def leave(call, leads):
+    """The end of a thread's part; that of the leader closes the call. Returns offers as `wait_for`."""
+    if not leads:
+        add(call.counters, _INSIDE, -1)
+        return 0
+    add(call.counters, _CLOSED, 1)
+    return wait_for(call.counters, _INSIDE, 0)
+
+
+@inner
+def take(call, phase):
+    """The next item of a phase; one too high if there is none left."""
+    return add(call.counters, _FIRST + 2 * phase, 1)
+
+
+@inner
+def done(call, phase):
+    """Say that an item is done."""
+    add(call.counters, _FIRST + 2 * phase + 1, 1)
+
+
+@inner
+def barrier(call, phase, items):
+    """Until all items of a phase are done; returns offers as `wait_for`."""
+    return wait_for(call.counters, _FIRST + 2 * phase + 1, items)

@@ -1,9 +1,10 @@
-"""A team of threads for row blocks, and the rule for how many there are.
+"""A team of threads for one fit, and the rule for how many there are.
 
-Blocks run on Python threads: the kernels and BLAS release the GIL. While a team of more than one
-works, BLAS is held to one thread, so that the two levels do not fight for the cores; the number of
-workers is what BLAS was allowed to use, so that OMP_NUM_THREADS, threadpoolctl and joblib's
-settings for its workers are respected without a parameter of our own.
+Compiled calls are shared with a `Crew`; other work on row blocks runs on Python threads, because
+the kernels and BLAS release the GIL. While a team works, BLAS is held to one thread, so that the
+two levels do not fight for the cores; the number of threads is what BLAS was allowed to use before,
+so that OMP_NUM_THREADS, threadpoolctl and joblib's settings for its workers are respected without a
+parameter of our own. Teams that work at the same time in one process divide that number.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from threading import Lock
 from types import TracebackType
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from .crew import Crew
+from .crew import Crew, Shared
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -36,45 +38,74 @@ def _blas() -> tuple[Any, ...]:
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-def available_threads() -> int:
-    """The number of threads that BLAS may use in this process now."""
-    return max((library.get_num_threads() for library in _blas()), default=1)
+class _Process:
+    """What the teams of one process have in common: their number, and BLAS held to one thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.teams = 0
+        self._holders = 0
+        self._allowed: list[tuple[Any, int]] = []
+
+    def threads(self) -> int:
+        """How many threads BLAS may use, or might before it was held."""
+        with self._lock:
+            if self._holders:
+                return max((count for _, count in self._allowed), default=1)
+        return max((library.get_num_threads() for library in _blas()), default=1)
+
+    def enter(self, change: int) -> None:
+        with self._lock:
+            self.teams += change
+
+    def hold(self) -> None:
+        # As threadpoolctl's own limit, without its account of each library.
+        with self._lock:
+            if self._holders == 0:
+                self._allowed = [(library, library.get_num_threads()) for library in _blas()]
+                for library, count in self._allowed:
+                    if count != 1:
+                        library.set_num_threads(1)
+            self._holders += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                for library, count in self._allowed:
+                    if count != 1:
+                        library.set_num_threads(count)
+
+
+_process = _Process()
 
 
 class Team:
     """Context manager: runs functions over items, in order of the items, on its threads.
 
-    ``most`` is the number of items, ``shards`` that of compiled code, for which there is a `Crew`.
+    ``most`` is the number of items that there may be to share.
     """
 
-    def __init__(self, operations: float, most: int, shards: int = 1) -> None:
-        self.size = 1
-        helpers = 0
-        if operations >= _WORTH_HELPING and max(most, shards) > 1:
-            threads = available_threads()
-            helpers = min(shards, threads) - 1
-            if operations >= WORTH_SHARING:
-                self.size = min(most, threads)
-        self.crew = Crew(helpers)
+    def __init__(self, operations: float, most: int) -> None:
+        self._threads = _process.threads() if operations >= _WORTH_HELPING and most > 1 else 1
+        self.size = min(most, self._threads) if operations >= WORTH_SHARING else 1
+        self.crew = Crew(min(most, self._threads) - 1)
         self._operations = operations
-        self._held: list[tuple[Any, int]] | None = None
+        self._entered = self._holds = False
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Team:
+        self._entered = True
+        _process.enter(1)
         self.adapt(self._operations)
-        if self.size > 1:
-            self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="seminmf")
         return self
 
     def adapt(self, operations: float) -> None:
         """Hold BLAS to one thread if the team works itself, or if there is little to do."""
         shared = self.size > 1 or self.crew.helpers > 0
-        if self._held is None and (shared or operations < WORTH_SHARING):
-            # As threadpoolctl's own limit, without its account of each library.
-            allowed = [(library, library.get_num_threads()) for library in _blas()]
-            self._held = [(library, threads) for library, threads in allowed if threads != 1]
-            for library, _ in self._held:
-                library.set_num_threads(1)
+        if self._entered and not self._holds and (shared or operations < WORTH_SHARING):
+            self._holds = True
+            _process.hold()
 
     def __exit__(
         self,
@@ -82,18 +113,29 @@ class Team:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.crew.close()
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
-        for library, threads in self._held or ():
-            library.set_num_threads(threads)
-        self._held = None
+        try:
+            self.crew.close()
+            if self._pool is not None:
+                self._pool.shutdown()
+                self._pool = None
+        finally:
+            _process.enter(-1)
+            self._entered = False
+            if self._holds:
+                self._holds = False
+                _process.release()
+
+    def call(self, function: Shared, arguments: tuple[Any, ...], phases: int) -> None:
+        """Run a compiled function with this team's part of the threads of the process."""
+        share = self._threads // max(_process.teams, 1) if self._entered else 1
+        self.crew.call(function, arguments, phases, max(share - 1, 0))
 
     def map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
         work = list(items)
-        if self._pool is None or len(work) == 1:
+        if self.size == 1 or not self._entered or len(work) == 1:
             return [function(item) for item in work]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="seminmf")
         results: dict[int, _Result] = {}
         turns = iter(range(len(work)))
 

@@ -1,0 +1,211 @@
+"""New codes for some samples: coordinate descent, or the paper's multiplicative rule.
+
+Each sample minimises over v ≥ 0, with everything else held fixed,
+
+    d (v Ω vᵀ − 2 v·φ) + α Σ_j W_ij ‖v − v_j‖² + ½c ‖v‖² + s·v
+
+with d its weight, φ = Uᵀx, Ω = UᵀU, W the weights of its edges, and s, c the slope and the
+curvature of the penalty on its code. Divided by d, that is a target φ + pull − push in the place of
+φ, and a stiffness beside the diagonal of Ω: both rules see nothing else of graph and penalty.
+
+Samples are handled in tiles of ``TILE`` that are stored transposed: the innermost loop then runs
+over independent samples with a constant trip count, whatever the number of components is.
+"""
+
+import numpy as np
+
+from .jit import inner
+from .loops import clear
+from .measures import penalize
+from .simd.lanes import WIDTH
+from .simd.rows import weighted_rows
+from .simd.tiles import (
+    TILE,
+    descend_tile,
+    fit_tile,
+    invert_tile,
+    load_tile,
+    multiply_tile,
+    store_tile,
+)
+from .views import line_of, part, rows_of
+
+# What a call does with the codes: nothing but sums, nothing but measuring, or one of the rules.
+SUM, MEASURE, DESCEND, MULTIPLY = range(4)
+
+# In double and single precision: denominators below these have too few digits to divide by, ...
+_SMALLEST, _SMALLEST_SINGLE = 1e-290, 1e-30
+# ... and codes below these are zero. They only shrink, and products of them would be subnormal
+# numbers, with which processors calculate a hundred times slower.
+_VANISHED, _VANISHED_SINGLE = 1e-150, 1e-18
+
+# The samples of a tile, as they come.
+_EVERY = np.arange(TILE)
+
+
+@inner
+def load(matrix, rows, start, count, tile):
+    """``tile[q, r] = matrix[rows[start + r], q]`` for r < count."""
+    if min(count, matrix.shape[1]) * matrix.itemsize >= WIDTH:
+        load_tile(matrix, rows, start, count, tile)
+    else:
+        for r in range(count):
+            for q in range(matrix.shape[1]):
+                tile[q, r] = matrix[rows[start + r], q]
+
+
+@inner
+def save(matrix, rows, start, count, tile):
+    """``matrix[rows[start + r], q] = tile[q, r]`` for r < count."""
+    if min(count, matrix.shape[1]) * matrix.itemsize >= WIDTH:
+        store_tile(matrix, rows, start, count, tile)
+    else:
+        for r in range(count):
+            for q in range(matrix.shape[1]):
+                matrix[rows[start + r], q] = tile[q, r]
+
+
+@inner
+def _by_sign(omega, sizes, columns, split):
+    """The entries of each row of Ω without their signs, the positive ones first.
+
+    With the columns they come from, and how many are positive. Ω⁺ and Ω⁻ together have no more
+    entries than Ω, so that products with both cost no more than one with Ω.
+    """
+    k = omega.shape[0]
+    for q in range(k):
+        split[q], last = 0, k
+        for p in range(k):
+            if omega[q, p] > 0:
+                place = split[q]
+                split[q] += 1
+            else:
+                last -= 1
+                place = last
+            sizes[q, place], columns[q, place] = abs(omega[q, p]), p
+
+
+@inner
+def _add_neighbours(graph, order, start, count, codes, edges, scale, sums, pull, stiffness):
+    """What the neighbours do to a tile: scale Σ_j W_ij v_j and scale Σ_j W_ij."""
+    k = codes.shape[1]
+    if k * codes.itemsize >= WIDTH:
+        weighted_rows(
+            codes, order, start, count, graph.indptr, graph.indices, edges, scale, sums, stiffness
+        )
+    else:
+        for r in range(count):
+            i = order[start + r]
+            stiffness[r] = 0
+            for q in range(k):
+                sums[r, q] = 0
+            for e in range(graph.indptr[i], graph.indptr[i + 1]):
+                weight = scale[r] * edges[e]
+                stiffness[r] += weight
+                for q in range(k):
+                    sums[r, q] += weight * codes[graph.indices[e], q]
+    load(sums, _EVERY, 0, count, pull)
+
+
+@inner
+def _add_penalty(terms, share, order, start, count, weight, v, scale, push, stiffness):
+    """What the penalty does to a tile with codes v: half its slope and half its curvature."""
+    k = v.shape[0]
+    half, curvature = push.dtype.type(0.5 * weight), push.dtype.type(terms.curvature)
+    penalize(terms.penalty, k * TILE, v, terms.penalty_parameters, push)
+    for r in range(count):
+        factor = half * scale[r]
+        if share.shape[0] > 0:
+            factor *= share[order[start + r]]
+        stiffness[r] += factor * curvature
+        for q in range(k):
+            push[q, r] *= factor
+
+
+@inner
+def update_codes(run, order, bounds, phi, omega, old, new, step):
+    """Codes of the samples in ``order``, by the rule of the ``step``, into ``new``.
+
+    Coordinate descent takes those between two ``bounds`` together, which must not be neighbours of
+    each other, and one such class after the other. It begins at the codes that are there, and
+    reads those of the neighbours as they are now; the multiplicative rule reads all from ``old``.
+    Weights are those of ``old``.
+
+    ``fit`` receives v Ω vᵀ − 2 v·φ, which is ‖x − Uv‖² − ‖x‖².
+    """
+    k, width, dtype = omega.shape[0], phi.shape[1], omega.dtype
+    graph, terms, fit = run.graph, run.terms, run.scratch.fit
+    share, rule = run.samples.share, step.rule
+    alpha = dtype.type(step.alpha)
+    penalized = step.penalty > 0 and rule != MEASURE
+    tied = (alpha > 0 or penalized) and rule != MEASURE
+    # One array: to allocate each by itself takes half as long as the work on a tile.
+    space = np.zeros((5 * k + width + 3, TILE), dtype)
+    v, before, inverse = rows_of(space, 0, k), rows_of(space, k, 2 * k), rows_of(space, 2 * k, 3 * k)
+    pull, push = rows_of(space, 3 * k, 4 * k), rows_of(space, 4 * k, 5 * k)
+    f, rest = rows_of(space, 5 * k, 5 * k + width), 5 * k + width
+    line = line_of(space)
+    stiffness = part(line, rest * TILE, (rest + 1) * TILE)
+    scale = part(line, (rest + 1) * TILE, (rest + 2) * TILE)
+    totals = part(line, (rest + 2) * TILE, (rest + 3) * TILE)
+    sums = np.empty((TILE, k), dtype)
+    signs = k if rule == MULTIPLY else 0
+    sizes, columns = np.empty((signs, signs), dtype), np.empty((signs, signs), np.int64)
+    split = np.empty(signs, np.int64)
+    if rule == MULTIPLY:
+        _by_sign(omega, sizes, columns, split)
+    else:
+        invert_tile(omega, stiffness, inverse)
+    for r in range(TILE):
+        scale[r] = 1
+    source = old.codes if rule == MULTIPLY else new.codes
+    double = dtype.type(_SMALLEST) > 0
+    smallest = dtype.type(_SMALLEST if double else _SMALLEST_SINGLE)
+    vanished = dtype.type(_VANISHED if double else _VANISHED_SINGLE)
+    first, group = bounds[0], 0
+    while first < bounds[-1]:
+        while first >= bounds[group + 1]:
+            group += 1
+        count = min(TILE, bounds[group + 1] - first)
+        load(source, order, first, count, v)
+        load(phi, order, first, count, f)
+        if tied:
+            for r in range(count):
+                scale[r] = old.weights[order[first + r]]
+            # A loop of its own, because quotients are slow unless they are vectors.
+            for r in range(TILE):
+                scale[r] = 1 / scale[r]
+                totals[r] = alpha * scale[r]
+            if alpha > 0:
+                _add_neighbours(
+                    graph, order, first, count, source, old.edges, totals, sums, pull, stiffness
+                )
+            else:
+                clear(line_of(pull))
+                clear(stiffness)
+            if penalized:
+                _add_penalty(
+                    terms, share, order, first, count, step.penalty, v, scale, push, stiffness
+                )
+        if rule == DESCEND:
+            if tied:
+                for q in range(k):
+                    for r in range(TILE):
+                        pull[q, r] += f[q, r] - push[q, r]
+                invert_tile(omega, stiffness, inverse)
+            for _ in range(step.sweeps):
+                descend_tile(omega, pull if tied else f, stiffness, inverse, v)
+        elif rule == MULTIPLY:
+            for q in range(k):
+                for r in range(TILE):
+                    before[q, r] = v[q, r]
+            multiply_tile(
+                sizes, columns, split, f, pull, push, stiffness, before, step.root, smallest,
+                vanished, v,
+            )  # fmt: skip
+        fit_tile(omega, f, v, totals)
+        for r in range(count):
+            fit[order[first + r]] = totals[r]
+        if rule != MEASURE:
+            save(new.codes, order, first, count, v)
+        first += count

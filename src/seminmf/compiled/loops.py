@@ -1,0 +1,57 @@
+"""Loops that NumPy has words for; but those can fail, with a message, and Numba compiles functions
+on strings for that for seconds.
+"""
+
+from .jit import inner
+from .simd.lanes import WIDTH
+from .simd.rows import scale_rows
+from .views import line_of
+
+
+@inner
+def clear(vector):
+    for i in range(vector.shape[0]):
+        vector[i] = 0
+
+
+@inner
+def copy(matrix, target):
+    """Into the first columns of ``target``."""
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            target[i, j] = matrix[i, j]
+
+
+@inner
+def add_to(total, part):
+    for i in range(total.shape[0]):
+        for j in range(total.shape[1]):
+            total[i, j] += part[i, j]
+
+
+@inner
+def scale(factors, rows, out):
+    """``out[i] = factors[i] · rows[i]``, into the first columns of ``out``."""
+    if rows.shape[1] == out.shape[1] and rows.shape[1] * rows.itemsize >= WIDTH:
+        scale_rows(factors, rows, out)
+    else:
+        for i in range(rows.shape[0]):
+            for q in range(rows.shape[1]):
+                out[i, q] = factors[i] * rows[i, q]
+
+
+@inner
+def extrapolate(codes, eta, point):
+    """``point``, where V_previous was, becomes max(0, V + η(V − V_previous))."""
+    v, y = line_of(codes), line_of(point)
+    for i in range(v.shape[0]):
+        y[i] = max(codes.dtype.type(0), v[i] + eta * (v[i] - y[i]))
+
+
+@inner
+def longest_part(bounds):
+    """The largest difference of consecutive bounds."""
+    longest = 0
+    for b in range(bounds.shape[0] - 1):
+        longest = max(longest, bounds[b + 1] - bounds[b])
+    return longest

@@ -1,0 +1,226 @@
+"""Losses and penalties as compiled code sees them: functions at an address.
+
+A loss is two functions of one number, ρ(t) and its weight, written in Python. Here they become one
+compiled loop over the lengths of a block, which the iteration calls by its address. So the
+iteration is compiled once whatever the loss is, a new loss costs a fraction of a second, and one
+written outside this package runs like ours. Penalties on the codes are made in the same way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import from_dtype, njit, types
+from numba.extending import intrinsic
+
+from .jit import at_an_address, compiled
+from .views import line_of, part
+
+# A function takes at most so many parameters after its argument.
+MOST_PARAMETERS = 3
+
+Scalar = Callable[..., float]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A compiled loop over many arguments, and the parameters that it takes."""
+
+    address: int
+    parameters: Any
+    keeps: Any
+    """What has to live as long as the address is in use."""
+
+
+# What the loops below are made of; each of them is compiled with functions in the place of these.
+_value = _weight = _slope = None
+
+
+def _measure(count, lengths, share, shared, floor, parameters, weights):
+    """Σ share · ρ(length), and share · weight(length) for each length."""
+    a, b, c = parameters[0], parameters[1], parameters[2]
+    total = 0.0
+    if shared:
+        for i in range(count):
+            t = np.float64(lengths[i])
+            total += share[i] * _value(t, a, b, c)
+            weights[i] = share[i] * _weight(max(t, floor), a, b, c)
+    else:
+        for i in range(count):
+            t = np.float64(lengths[i])
+            total += _value(t, a, b, c)
+            weights[i] = _weight(max(t, floor), a, b, c)
+    return total
+
+
+def _penalize(count, codes, parameters, shifts):
+    """Σ π(v), and the slope of π for each code."""
+    a, b, c = parameters[0], parameters[1], parameters[2]
+    total = 0.0
+    for i in range(count):
+        v = np.float64(codes[i])
+        total += _value(v, a, b, c)
+        shifts[i] = _slope(v, a, b, c)
+    return total
+
+
+def _with_room_for_parameters(function: Scalar, count: int) -> Any:
+    """The same as a function of its argument and all parameters that there may be."""
+    scalar = njit(fastmath=True, error_model="numpy")(function)
+    adapted: list[Scalar] = [
+        lambda t, a, b, c: scalar(t),
+        lambda t, a, b, c: scalar(t, a),
+        lambda t, a, b, c: scalar(t, a, b),
+        lambda t, a, b, c: scalar(t, a, b, c),
+    ]
+    return njit(fastmath=True, error_model="numpy")(adapted[count])
+
+
+def _fingerprint(function: Any) -> str:
+    """Changes when the function does, so that old machine code is not taken for new."""
+    code = function.__code__
+    text = repr((code.co_code, code.co_consts, code.co_names))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _is_ours(function: Any) -> bool:
+    """Of functions of this package it is known that they depend on nothing but their text."""
+    return str(function.__module__).split(".")[0] == __name__.split(".")[0]
+
+
+def _pointer(dtype: Any) -> Any:
+    return types.CPointer(from_dtype(np.dtype(dtype)))
+
+
+_NUMBERS = types.CPointer(types.float64)
+
+
+def _signature(template: Any, dtype: Any) -> Any:
+    numbers = _pointer(dtype)
+    if template is _measure:
+        return types.float64(
+            types.int64, numbers, numbers, types.int64, types.float64, _NUMBERS, numbers
+        )
+    return types.float64(types.int64, numbers, _NUMBERS, numbers)
+
+
+@lru_cache(maxsize=64)
+def _compiled(
+    template: Any, second: str, functions: tuple[Scalar, Scalar], count: int, dtype: Any
+) -> Any:
+    """The loop of ``template`` with these functions in it."""
+    names = dict(zip(("_value", second), functions, strict=True))
+    found = {name: _with_room_for_parameters(f, count) for name, f in names.items()}
+    loop = FunctionType(template.__code__, {**globals(), **found}, template.__name__)
+    loop.__module__ = template.__module__
+    # The name under which machine code is kept on disk.
+    parts = "_".join(_fingerprint(function) for function in functions)
+    loop.__qualname__ = f"{template.__name__}_{parts}"
+    keep = all(_is_ours(function) for function in functions)
+    return at_an_address(loop, _signature(template, dtype), keep=keep)
+
+
+def _block(
+    template: Any, second: str, functions: tuple[Scalar, Scalar], values: tuple[float, ...],
+    dtype: Any,
+) -> Block:  # fmt: skip
+    for function in functions:
+        wanted = len(inspect.signature(function).parameters) - 1
+        if wanted != len(values):
+            raise TypeError(
+                f"{function.__qualname__} takes {wanted} parameters after its argument, but there "
+                f"are {len(values)}."
+            )
+    if len(values) > MOST_PARAMETERS:
+        raise TypeError(
+            f"{functions[0].__qualname__} takes {len(values)} parameters; there may be "
+            f"{MOST_PARAMETERS}."
+        )
+    parameters = np.zeros(MOST_PARAMETERS)
+    parameters[: len(values)] = values
+    made = _compiled(template, second, functions, len(values), np.dtype(dtype))
+    return Block(made.address, parameters, made)
+
+
+def measure_block(value: Scalar, weight: Scalar, values: tuple[float, ...], dtype: Any) -> Block:
+    """The loop for ρ and its weight ρ'(t)/2t, both functions of t and the parameters."""
+    return _block(_measure, "_weight", (value, weight), values, dtype)
+
+
+def penalty_block(value: Scalar, slope: Scalar, values: tuple[float, ...], dtype: Any) -> Block:
+    """The loop for π and its slope, both functions of a code v ≥ 0 and the parameters."""
+    return _block(_penalize, "_slope", (value, slope), values, dtype)
+
+
+def _call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Call what is at the first of the arguments with the others, arrays as their addresses."""
+    address, *rest = arguments
+    values = []
+    for kind, value in zip(signature.args[1:], rest, strict=True):
+        if isinstance(kind, types.Array):
+            value = context.make_array(kind)(context, builder, value).data
+        values.append(value)
+    kind = ir.FunctionType(ir.DoubleType(), [value.type for value in values])
+    return builder.call(builder.inttoptr(address, kind.as_pointer()), values)
+
+
+@intrinsic
+def measure(typing, address, count, lengths, share, shared, floor, parameters, weights):
+    """Call the loop of a loss: the loss of the first ``count`` lengths, with their ``weights``.
+
+    ``share`` is looked at only if they are ``shared`` (1, not 0).
+    """
+    return (
+        types.float64(
+            types.int64, types.int64, lengths, share, types.int64, types.float64, parameters,
+            weights,
+        ),
+        _call,
+    )  # fmt: skip
+
+
+@intrinsic
+def penalize(typing, address, count, codes, parameters, shifts):
+    """Call the loop of a penalty: the penalty of the first ``count`` codes, with their slopes."""
+    return types.float64(types.int64, types.int64, codes, parameters, shifts), _call
+
+
+@compiled
+def _measure_all(address, lengths, share, shared, floor, parameters, weights):
+    return measure(address, lengths.shape[0], lengths, share, shared, floor, parameters, weights)
+
+
+def measure_lengths(block: Block, lengths: Any, share: Any, floor: float) -> tuple[float, Any]:
+    """The loss of all ``lengths``, weighted by ``share`` unless that is None, and their weights."""
+    lengths = np.ascontiguousarray(lengths)
+    weights = np.empty_like(lengths)
+    shares = lengths if share is None else np.ascontiguousarray(share, lengths.dtype)
+    shared = int(share is not None)
+    total = _measure_all(block.address, lengths, shares, shared, floor, block.parameters, weights)
+    return float(total), weights
+
+
+@compiled
+def _penalize_all(address, codes, parameters, shifts):
+    k = codes.shape[1]
+    totals = np.empty(codes.shape[0])
+    for i in range(codes.shape[0]):
+        line, slopes = part(line_of(codes), i * k, (i + 1) * k), part(line_of(shifts), i * k, (i + 1) * k)
+        totals[i] = penalize(address, k, line, parameters, slopes)
+    return totals
+
+
+def penalize_codes(block: Block, codes: Any, share: Any) -> tuple[float, Any]:
+    """The penalty of all ``codes``, their rows weighted by ``share``, and the shifts of each."""
+    codes = np.ascontiguousarray(codes)
+    shifts = np.empty_like(codes)
+    totals = _penalize_all(block.address, codes, block.parameters, shifts)
+    return float(totals.sum() if share is None else totals @ share), shifts

@@ -1,0 +1,143 @@
+"""Products with rows of X, dense or sparse: the only compiled code that reads entries of X.
+
+``rows`` are the dense rows of some samples, as `dense_rows` finds them; where X is sparse they are
+not looked at. Products have as many columns as fill whole vectors; sums over the rows of X are
+k × m for dense X and m × columns for sparse X.
+"""
+
+import numpy as np
+
+from .jit import inner
+from .loops import add_to
+from .simd.lanes import WIDTH
+from .simd.rows import add_rows, fetch_row, rows_times, scatter_row, weighted_rows
+from .simd.tiles import TILE
+from .views import matrix_at, rows_of
+
+# Products whose narrow factor has so few entries that it stays in the cache are done here, larger
+# ones by BLAS, which is made for those. Rows of X are added up in strips.
+SKINNY, STRIP = 20_000, 64
+# Rows of X that are on their way from memory when one is copied.
+_ROWS_AHEAD = 4
+
+
+def padded_width(n_components, dtype):
+    """As many columns as there are components, and more to fill the last vector."""
+    count = WIDTH // dtype.itemsize
+    return -(-n_components // count) * count
+
+
+@inner
+def gather(samples, start, stop, room):
+    """Into ``room`` the rows of X of the samples from ``start`` to ``stop``.
+
+    They may be anywhere in X, so that the processor has to be told which ones come next.
+    """
+    m, numbered = samples.n_features, samples.numbering.shape[0] > 0
+    entries, step = samples.entries, samples.column_step
+    by_rows = matrix_at(entries, 0, 0, m)
+    ahead = step == 1 and samples.row_step == m
+    for i in range(start, stop):
+        number = samples.numbering[i] if numbered else i
+        if ahead and numbered:
+            fetch_row(by_rows, samples.numbering[min(i + _ROWS_AHEAD, stop - 1)])
+        first = number * samples.row_step
+        for j in range(m):
+            room[i - start, j] = entries[first + j * step]
+
+
+@inner
+def dense_rows(samples, start, stop, room):
+    """The rows of X of some samples as an array; in ``room`` if X does not have them as one."""
+    m = samples.n_features
+    if samples.plain:
+        return matrix_at(samples.entries, start * m, stop - start, m)
+    if not samples.sparse:
+        gather(samples, start, stop, room)
+    return rows_of(room, 0, stop - start)
+
+
+@inner
+def _sparse_row(samples, i):
+    """Where the entries of a sample begin and end."""
+    number = samples.numbering[i]
+    return samples.indptr[number], samples.indptr[number + 1]
+
+
+@inner
+def times(samples, rows, start, stop, basis, out):
+    """``out`` = X · basis for the samples from ``start`` to ``stop``."""
+    n, m = stop - start, samples.n_features
+    if samples.sparse:
+        weighted_rows(
+            basis, samples.numbering, start, n, samples.indptr, samples.indices, samples.entries,
+            samples.ones, out, np.empty(n, out.dtype),
+        )  # fmt: skip
+    elif basis.size <= SKINNY:
+        for first in range(0, n, STRIP):
+            last = min(first + STRIP, n)
+            reach = min(m, start + last) if samples.lower else m
+            rows_times(rows, first, last, reach, basis, out)
+    else:
+        np.dot(rows, basis, out)
+
+
+@inner
+def add_cross(rows, weighted, totals):
+    """``totals`` += weightedᵀ · rows, for rows of any matrix."""
+    if rows.shape[1] * weighted.shape[1] <= SKINNY and rows.shape[1] * rows.itemsize >= WIDTH:
+        for first in range(0, rows.shape[0], STRIP):
+            last = min(first + STRIP, rows.shape[0])
+            add_rows(rows, first, last, rows.shape[1], weighted, totals)
+    else:
+        add_to(totals, np.dot(weighted.T, rows))
+
+
+@inner
+def add_adjoint(samples, rows, start, stop, weighted, sums):
+    """``sums`` += the sum of x · weightedᵀ over the samples from ``start`` to ``stop``.
+
+    ``weighted`` has a row for each of them, for sparse X with whole vectors of columns.
+    """
+    n, m, k = stop - start, samples.n_features, weighted.shape[1]
+    if samples.sparse:
+        totals = matrix_at(sums, 0, m, k)
+        for r in range(n):
+            first, last = _sparse_row(samples, start + r)
+            scatter_row(samples.entries, samples.indices, first, last, weighted, r, totals)
+        return
+    totals = matrix_at(sums, 0, k, m)
+    if samples.lower and m * k <= SKINNY and m * rows.itemsize >= WIDTH:
+        for first in range(0, n, STRIP):
+            last = min(first + STRIP, n)
+            add_rows(rows, first, last, min(m, max(start + last, TILE)), weighted, totals)
+    else:
+        add_cross(rows, weighted, totals)
+
+
+@inner
+def exact_residuals(samples, rows, start, stop, basis, codes, cancellation, lengths):
+    """‖x − Uv‖ by the explicit difference, where ‖x‖² cancels it to less than that share.
+
+    ``codes`` and ``lengths`` are those of all samples.
+    """
+    m, k = samples.n_features, codes.shape[1]
+    fitted = np.empty(m, lengths.dtype)
+    for i in range(start, stop):
+        if lengths[i] * lengths[i] < cancellation * samples.squares[i]:
+            for j in range(m):
+                total = lengths.dtype.type(0)
+                for q in range(k):
+                    total += basis[j, q] * codes[i, q]
+                fitted[j] = -total
+            if samples.sparse:
+                first, last = _sparse_row(samples, i)
+                for e in range(first, last):
+                    fitted[samples.indices[e]] += samples.entries[e]
+            else:
+                for j in range(m):
+                    fitted[j] += rows[i - start, j]
+            square = 0.0
+            for j in range(m):
+                square += fitted[j] * fitted[j]
+            lengths[i] = np.sqrt(square)

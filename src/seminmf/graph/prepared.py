@@ -1,0 +1,121 @@
+"""A graph prepared for the solver: a list of edges, and an order for sequential updates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from .._types import FloatArray, IntArray
+from ..compiled.colouring import greedy_colours, group_by_colour, list_edges
+from ..compiled.edges import weigh_all_edges
+from ..compiled.state import make_graph
+
+# Samples are renumbered if so many more of the edges are then within a chunk.
+_WORTH_RENUMBERING = 0.2
+
+
+def _inverse(numbering: IntArray) -> IntArray:
+    place = np.empty_like(numbering)
+    place[numbering] = np.arange(len(numbering))
+    return place
+
+
+def _numbering(matrix: sp.csr_array, chunks: IntArray) -> IntArray | None:
+    """An order of the samples in which neighbours are near, if that brings them into one chunk.
+
+    None where most are already, where that cannot be, and for more entries than SciPy's search,
+    with its 32-bit numbers, can take.
+    """
+    if matrix.nnz >= 2**31 - 1:
+        return None
+    found = reverse_cuthill_mckee(sp.csr_matrix(matrix), symmetric_mode=True).astype(np.int64)
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    chunk = np.repeat(np.arange(len(chunks) - 1), np.diff(chunks))
+
+    def together(chunk: IntArray) -> float:
+        return float((chunk[rows] == chunk[matrix.indices]).mean()) if len(rows) else 1.0
+
+    gain = together(chunk[_inverse(found)]) - together(chunk)
+    return found if gain > _WORTH_RENUMBERING else None
+
+
+@dataclass(frozen=True)
+class NeighbourGraph:
+    """A graph prepared for the solver: a list of edges, and an order for sequential updates.
+
+    Samples of one colour are not neighbours of each other, so that they may be updated at the
+    same time: the result of a sweep in the order of the colours does not depend on threads.
+    Vertices are coloured in the order of their norm, so that it does not depend on the order of
+    the samples either. Only where there are so many samples that their codes would not stay in the
+    cache from colour to colour, they are gone through in chunks, and colour by colour in those.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    base: FloatArray
+    pairs: IntArray
+    """A row for each edge, see `compiled.colouring.list_edges`."""
+    order: IntArray
+    colour_starts: IntArray
+    """Where in ``order`` the colours begin, those of all chunks."""
+    chunks: IntArray
+    """Which of the (renumbered) samples make up the chunks: bounds between them."""
+    groups: IntArray
+    """Which of the colours make up the chunks: bounds between them."""
+    numbering: IntArray | None
+    """The samples in an order in which neighbours are near; None if they are as they come."""
+
+    @classmethod
+    def prepare(
+        cls, matrix: sp.csr_array, key: FloatArray, dtype: Any, chunks: IntArray | None = None
+    ) -> NeighbourGraph:
+        """``key`` gives the order in which the vertices are coloured."""
+        kind = np.int32 if matrix.nnz < 2**31 - 1 else np.int64
+        indptr, indices = matrix.indptr.astype(kind), matrix.indices.astype(kind)
+        colours = greedy_colours(np.argsort(key, kind="stable"), indptr, indices)
+        samples: IntArray = np.arange(len(colours))
+        chunks = np.array([0, len(samples)]) if chunks is None else chunks
+        numbering = _numbering(matrix, chunks) if len(chunks) > 2 else None
+        order, starts, groups = group_by_colour(
+            samples if numbering is None else numbering, chunks, colours
+        )
+        pairs = list_edges(indptr, indices)
+        base = matrix.data.astype(dtype)
+        return cls(indptr, indices, base, pairs, order, starts, chunks, groups, numbering)
+
+    @cached_property
+    def renumbered(self) -> NeighbourGraph:
+        """The same for samples that are stored in the order of ``numbering``."""
+        if self.numbering is None:
+            return self
+        n = len(self.order)
+        matrix = sp.csr_array((self.base, self.indices, self.indptr), shape=(n, n))
+        matrix = matrix[self.numbering][:, self.numbering]
+        matrix.sort_indices()
+        indptr, indices = (
+            part.astype(self.indices.dtype) for part in (matrix.indptr, matrix.indices)
+        )
+        return replace(
+            self,
+            indptr=indptr,
+            indices=indices,
+            base=matrix.data,
+            pairs=list_edges(indptr, indices),
+            order=_inverse(self.numbering)[self.order],
+            numbering=None,
+        )
+
+    def edge_weights(self, codes: FloatArray, terms: Any) -> FloatArray:
+        """W_ij at these codes, in the places of ``base``."""
+        structure = make_graph(
+            self.indptr, self.indices, self.base, self.pairs, self.order, self.colour_starts,
+            self.groups,
+        )  # fmt: skip
+        edges = np.empty_like(self.base)
+        weigh_all_edges(structure, terms.structure, codes, edges)
+        return edges

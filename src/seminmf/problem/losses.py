@@ -1,0 +1,196 @@
+"""How the length t of a residual, or of an edge, enters the objective: ρ(t).
+
+A loss is two functions of t: its value ρ(t), and its weight w(t) = ρ'(t) / 2t. The solver replaces
+ρ by the quadratic w(s)·t² + const that touches it at the present length s, which lies above it
+wherever ρ(√q) is a concave function of q (fact 1 of the theory page).
+
+============  =================================  ===========================
+loss          ρ(t)                               an outlier counts
+============  =================================  ===========================
+SquaredNorm   t²                                 by the square of its length
+Norm          t                                  by its length
+Huber         t²/2c up to c, then t − c/2        by its length
+Cauchy        c/2 · log(1 + t²/c²)               hardly at all
+============  =================================  ===========================
+
+With c → 0 Huber's loss becomes the norm.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import log1p
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from .._types import FloatArray
+from .parts import Part, agree, slope_of, tried_arguments
+
+__all__ = ["Cauchy", "Huber", "Loss", "Norm", "SquaredNorm", "loss_of"]
+
+
+class Loss(Part):
+    """Base of all losses; a new one defines ``value`` and ``weight`` as static methods.
+
+    Both take t, and the attributes that they name as further arguments. Numba compiles them, so
+    that they may use numbers, ``math`` and ``if``. ``weight`` is never asked for a t below a small
+    positive floor, so that a pole at zero does no harm.
+    """
+
+    power: ClassVar[int] = 1
+    """p in ρ(c·t; c·scale) = cᵖ ρ(t; scale): the unit in which the loss counts."""
+    typical: ClassVar[float] = 1.0
+    """What ``"auto"`` is for a parameter: so many typical residuals."""
+
+    @staticmethod
+    def weight(t: float) -> float:
+        """ρ'(t) / 2t."""
+        raise NotImplementedError
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether all weights are the same, whatever the residuals are."""
+        return isinstance(self, SquaredNorm)
+
+    def resolved(self, typical_residual: float) -> Loss:
+        """With numbers for what is left to the data."""
+        return self if self.is_resolved else self.with_scale(self.typical * typical_residual)
+
+    def block(self, dtype: Any) -> Any:
+        """The compiled loop over many lengths."""
+        from ..compiled.measures import measure_block  # loads the compiler
+
+        return measure_block(self.value, self.weight, self.numbers(), dtype)
+
+    def measure(
+        self, lengths: FloatArray, share: FloatArray | None = None, floor: float = 0.0
+    ) -> tuple[float, FloatArray]:
+        """Σ share · ρ(length), and share · w(length) with lengths not below ``floor``."""
+        from ..compiled.measures import measure_lengths
+
+        return measure_lengths(self.block(lengths.dtype), lengths, share, floor)
+
+    def total(self, lengths: FloatArray, share: FloatArray | None = None) -> float:
+        """Σ share · ρ(length)."""
+        return self.measure(lengths, share, float(np.finfo(lengths.dtype).tiny))[0]
+
+    def weights(
+        self, lengths: FloatArray, floor: float, share: FloatArray | None = None
+    ) -> FloatArray:
+        """share · w(length), with lengths not below ``floor``."""
+        return self.measure(lengths, share, floor)[1]
+
+    def check(self) -> None:
+        """Refuse what the solver cannot lower, before any work."""
+        if not self.is_resolved:
+            return self.with_scale(1.0).check()
+        for name, value in zip(self.parameters, self.numbers(), strict=True):
+            if value <= 0:
+                raise ValueError(f"{type(self).__name__}: {name} must be positive, got {value!r}.")
+        unit = max(self.numbers(), default=1.0)
+        t = unit * tried_arguments()
+        weights = self.weights(t, 0.0)
+        if not (np.isfinite(weights).all() and (weights >= 0).all()):
+            self._refuse("its weight must be a finite number, not negative, for every length.")
+        if (np.diff(weights) > 1e-9 * weights[:-1]).any():
+            self._refuse(
+                "its weight grows with the length, so that ρ(√q) is not concave in q and no "
+                "quadratic lies above it."
+            )
+        slopes = slope_of(np.vectorize(lambda x: self.measure(np.array([x]))[0]), t)
+        if not agree(2 * t * weights, slopes):
+            self._refuse("its weight is not ρ'(t) / 2t for the ρ of its value.")
+        return None
+
+
+class Norm(Loss):
+    """ρ(t) = t: robust, an outlier counts by its distance."""
+
+    @staticmethod
+    def value(t: float) -> float:
+        return t
+
+    @staticmethod
+    def weight(t: float) -> float:
+        return 0.5 / t
+
+
+class SquaredNorm(Loss):
+    """ρ(t) = t²: least squares, an outlier counts by the square of its distance."""
+
+    power = 2
+
+    @staticmethod
+    def value(t: float) -> float:
+        return t * t
+
+    @staticmethod
+    def weight(t: float) -> float:
+        return 1.0
+
+
+class Huber(Loss):
+    """ρ(t) = t²/2c up to t = c, then t − c/2: a square for ordinary samples, a length for others.
+
+    Parameters
+    ----------
+    scale : float or "auto", default="auto"
+        c, in the units of X. "auto" takes the typical residual of the leading directions of X.
+    """
+
+    def __init__(self, scale: float | Literal["auto"] = "auto") -> None:
+        self.scale = scale
+
+    @staticmethod
+    def value(t: float, scale: float) -> float:
+        return t * t / (2 * scale) if t < scale else t - scale / 2
+
+    @staticmethod
+    def weight(t: float, scale: float) -> float:
+        return 0.5 / max(t, scale)
+
+
+class Cauchy(Loss):
+    """ρ(t) = c/2 · log(1 + t²/c²): outliers hardly count. Not convex, so that the start matters.
+
+    Parameters
+    ----------
+    scale : float or "auto", default="auto"
+        c, in the units of X. "auto" takes twice the typical residual of the leading directions.
+    """
+
+    typical = 2.0
+
+    def __init__(self, scale: float | Literal["auto"] = "auto") -> None:
+        self.scale = scale
+
+    @staticmethod
+    def value(t: float, scale: float) -> float:
+        return 0.5 * scale * log1p((t / scale) ** 2)
+
+    @staticmethod
+    def weight(t: float, scale: float) -> float:
+        return 0.5 * scale / (scale * scale + t * t)
+
+
+NAMED = {"norm": Norm, "squared": SquaredNorm, "huber": Huber, "cauchy": Cauchy}
+
+
+@lru_cache(maxsize=len(NAMED))
+def _named(name: str) -> Loss:
+    return NAMED[name]()
+
+
+def loss_of(loss: Any) -> Loss:
+    """A loss by its name or as it is."""
+    if isinstance(loss, str) and loss in NAMED:
+        return _named(loss)
+    if not isinstance(loss, Loss):
+        names = ", ".join(map(repr, NAMED))
+        raise ValueError(
+            f"loss must be one of {names}, or an object of a class derived from "
+            f"seminmf.losses.Loss, got {loss!r}."
+        )
+    loss.check()
+    return loss

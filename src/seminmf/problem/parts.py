@@ -1,0 +1,93 @@
+"""What losses and penalties have in common: functions of one number, with parameters.
+
+Such a part is a scikit-learn parameter object, so that a grid search can vary what it is made of.
+Its functions are written in Python, as static methods; they are compiled when a fit begins.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._types import FloatArray
+
+# Arguments at which a part is tried before it is used, in units of its scale.
+_TRIED = np.geomspace(1e-3, 1e3, 61)
+# Differences of a function at x(1 ± this) against its slope, and how far they may be apart.
+_STEP, _APART = 1e-5, 1e-3
+
+
+class Part(BaseEstimator):
+    """Functions of one number and of the object's attributes, which they name as arguments."""
+
+    known: ClassVar[dict[str, type[Part]]] = {}
+    """All classes of parts by name: those that model files may hold."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        Part.known[cls.__name__] = cls
+
+    @staticmethod
+    def value(x: float) -> float:
+        """What it adds to the objective."""
+        raise NotImplementedError
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The attributes that the functions take, in their order."""
+        names = list(inspect.signature(self.value).parameters)[1:]
+        missing = [name for name in names if not hasattr(self, name)]
+        if missing:
+            raise TypeError(
+                f"{type(self).__name__}.value takes {missing[0]!r}, but {self!r} has no such "
+                "attribute; let __init__ set it."
+            )
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether all its parameters are numbers, and none is left to the data."""
+        return all(value != "auto" for value in self.parameters.values())
+
+    def with_scale(self, scale: float) -> Self:
+        """The same with this number for what is left to the data."""
+        found: Self = type(self)(
+            **{
+                name: scale if isinstance(value, str) and value == "auto" else value
+                for name, value in self.get_params(deep=False).items()
+            }
+        )
+        return found
+
+    def numbers(self) -> tuple[float, ...]:
+        """The parameters as finite numbers."""
+        for name, value in self.parameters.items():
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not number or not np.isfinite(value):
+                raise ValueError(
+                    f"{type(self).__name__}: {name} must be a finite number, got {value!r}."
+                )
+        return tuple(float(value) for value in self.parameters.values())
+
+    def _refuse(self, what: str) -> None:
+        raise ValueError(f"{self!r} cannot be used: {what}")
+
+
+def slope_of(function: Any, x: FloatArray) -> FloatArray:
+    """The slope of a function of arrays, by differences."""
+    return np.asarray((function(x * (1 + _STEP)) - function(x * (1 - _STEP))) / (2 * _STEP * x))
+
+
+def agree(found: FloatArray, expected: FloatArray) -> bool:
+    """Whether two ways to the same numbers end near each other, beside the largest of them."""
+    size = np.maximum(np.abs(expected), 1e-3 * np.abs(expected).max())
+    return bool((np.abs(found - expected) <= _APART * np.maximum(size, 1e-300)).all())
+
+
+@lru_cache(maxsize=1)
+def tried_arguments() -> FloatArray:
+    return _TRIED

@@ -1,0 +1,89 @@
+"""Penalties on the codes: Σ_iq π(v_iq), with π a function of one code v ≥ 0.
+
+A penalty is four things: its value π(v); a curvature c ≥ 0; its shift s(v), the slope that is left
+without the curvature, s(v) = π'(v) − c·v; and its power p under rescaling, π(a·v) = aᵖ π(v). Where
+π(v) − ½c·v² is concave, the quadratic ½c·v² + s(u)·v + const touches it at u and lies above it, and
+that is what every solver minimises. Rescaling, stationarity and ``transform`` read it from here too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._types import FloatArray
+from .parts import Part, agree, slope_of, tried_arguments
+
+__all__ = ["L1", "CodesPenalty"]
+
+
+class CodesPenalty(Part):
+    """Base of all penalties on the codes; a new one defines ``value`` and ``shift``.
+
+    Both are static methods of v and of the attributes that they name as further arguments.
+
+    Parameters
+    ----------
+    strength : float
+        Dimensionless weight; see `seminmf.problem.strength`.
+    """
+
+    power: ClassVar[float] = 1
+    curvature: ClassVar[float] = 0.0
+
+    def __init__(self, strength: float = 0.0) -> None:
+        self.strength = strength
+
+    @staticmethod
+    def shift(v: float) -> float:
+        """π'(v) without the part of the curvature."""
+        raise NotImplementedError
+
+    def block(self, dtype: Any) -> Any:
+        """The compiled loop over many codes."""
+        from ..compiled.measures import penalty_block  # loads the compiler
+
+        return penalty_block(self.value, self.shift, self.numbers(), dtype)
+
+    def measure(
+        self, codes: FloatArray, share: FloatArray | None = None
+    ) -> tuple[float, FloatArray]:
+        """Σ share · π(v) over all codes, and the shift of each."""
+        from ..compiled.measures import penalize_codes
+
+        return penalize_codes(self.block(codes.dtype), codes, share)
+
+    def check(self) -> None:
+        """Refuse what the solver cannot lower, before any work."""
+        v = tried_arguments()
+
+        def total(codes: FloatArray) -> FloatArray:
+            return np.array([self.measure(np.array([[code]]))[0] for code in codes])
+
+        values, shifts = total(v), self.measure(v.reshape(1, -1))[1].ravel()
+        if not (np.isfinite(values).all() and np.isfinite(shifts).all()):
+            self._refuse("its value and its shift must be finite for every code above zero.")
+        if self.curvature < 0 or (shifts < 0).any():
+            self._refuse("its shift and its curvature must not be negative.")
+        if (np.diff(shifts) > 1e-9 * np.abs(shifts[:-1])).any():
+            self._refuse(
+                "its shift grows with the code: give it a curvature, so that what is left is "
+                "concave."
+            )
+        if not agree(shifts + self.curvature * v, slope_of(total, v)):
+            self._refuse("shift + curvature · v is not the slope of its value.")
+        if not agree(total(2 * v), 2**self.power * values):
+            self._refuse(f"its value at 2v is not 2^{self.power:g} times that at v; set its power.")
+
+
+class L1(CodesPenalty):
+    """π(v) = v: codes with few entries that are not zero."""
+
+    @staticmethod
+    def value(v: float) -> float:
+        return v
+
+    @staticmethod
+    def shift(v: float) -> float:
+        return 1.0

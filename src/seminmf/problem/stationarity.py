@@ -1,0 +1,94 @@
+"""How far a pair (U, V) is from satisfying the first-order (KKT) conditions.
+
+The quadratic that touches J at (U, V) is minimised by J's stationary points. For each coordinate of
+V the residual is the Newton step to its minimum over v ≥ 0, for U the step to its minimiser, both
+measured in the norm of the quadratic and relative to the size of the factor itself:
+
+    r_V = sqrt(Σ h (v − [v − g/h]₊)² / Σ h v²),   r_U = sqrt(tr(Δ M Δᵀ) / tr(U M Uᵀ))
+
+The larger of the two is reported. It has no unit, does not change when the scale goes from U to V,
+and stays meaningful where residuals are zero and weights enormous.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray
+from ..data import Engine, Visited
+from ..graph.prepared import NeighbourGraph
+from .basis import LeastSquaresBasis
+from .objective import Objective
+
+
+def kkt_residual(
+    objective: Objective,
+    engine: Engine,
+    graph: NeighbourGraph | None,
+    share: FloatArray | None,
+    factors: tuple[FloatArray, FloatArray],
+    residuals: FloatArray,
+    nonnegative: bool,
+) -> float:
+    """The larger of the two relative residuals described above, at ``factors`` = (U, V)."""
+    basis, codes = factors
+    weights = objective.loss.weights(residuals, objective.floors.residual, share)
+    of_codes = _codes_residual(objective, engine, graph, share, factors, weights)
+    moment = engine.adjoint_times(weights[:, None] * codes)
+    gram = codes.T @ (weights[:, None] * codes)
+    ridge = objective.beta * objective.basis_weights(np.linalg.norm(basis, axis=0))
+    system = gram + np.diag(ridge)
+    if nonnegative:
+        curvature = np.maximum(system.diagonal(), 1e-300)
+        delta = basis - np.maximum(basis - (basis @ system - moment) / curvature, 0)
+    else:
+        delta = basis - LeastSquaresBasis().step(moment, gram, ridge, basis)[0]
+    of_basis = _ratio(
+        float(((delta @ system) * delta).sum()), float(((basis @ system) * basis).sum())
+    )
+    return float(np.sqrt(max(of_codes, of_basis, 0)))
+
+
+def _ratio(step: float, size: float) -> float:
+    return step / size if size > 0 else 0.0
+
+
+def _codes_residual(
+    objective: Objective,
+    engine: Engine,
+    graph: NeighbourGraph | None,
+    share: FloatArray | None,
+    factors: tuple[FloatArray, FloatArray],
+    weights: FloatArray,
+) -> float:
+    """r_V²."""
+    basis, codes = factors
+    omega, penalty = basis.T @ basis, objective.penalty
+    pull: Any = None
+    degree: FloatArray = np.zeros(0)
+    if graph is not None:
+        edges = graph.edge_weights(codes, objective.terms(codes.dtype, 0.0))
+        laplacian = sp.csr_array((edges, graph.indices, graph.indptr), shape=(len(codes),) * 2)
+        pull = laplacian @ codes
+        degree = np.asarray(laplacian.sum(axis=1)).ravel()
+
+    def visit(rows: slice, _: Visited, phi: Any) -> tuple[float, float]:
+        part, d = codes[rows], weights[rows, None]
+        gradient = d * (part @ omega - phi)
+        curvature = d * omega.diagonal()
+        if pull is not None:
+            stiff = degree[rows, None]
+            gradient = gradient + objective.alpha * (stiff * part - pull[rows])
+            curvature = curvature + objective.alpha * stiff
+        if penalty is not None:
+            half = 0.5 * objective.mu * (1.0 if share is None else share[rows, None])
+            gradient = gradient + half * (penalty.measure(part)[1] + penalty.curvature * part)
+            curvature = curvature + half * penalty.curvature
+        step = part - np.maximum(part - gradient / np.maximum(curvature, 1e-300), 0)
+        return float((curvature * step * step).sum()), float((curvature * part * part).sum())
+
+    steps, sizes = zip(*engine.sweep(basis, visit), strict=True)
+    return _ratio(sum(steps), sum(sizes))
