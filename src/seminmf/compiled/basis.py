@@ -3,67 +3,73 @@
 import numpy as np
 
 from .codes import save, update_codes
-from .jit import compiled
-from .loops import copy
+from .jit import borrowing, inner
+from .loops import clear, copy
 from .products import add_cross
 from .simd.tiles import TILE, add_products
+from .views import line_of, part
 
 # Pivots of the k × k system below this share of their diagonal entry count as zero, and so do
 # eigenvalues below this share of the largest.
 RANK_TOLERANCE = 1e-14
 
 
-@compiled
-def solve_basis(moment, gram, ridge, basis, omega):
+@inner
+def _factorize(gram, ridge, diagonal, negative):
+    """L of gram + diag(ridge) = LLᵀ; False where that is singular to working precision.
+
+    Its diagonal, and −L left of the diagonal of ``negative`` and −Lᵀ right of it.
+    """
+    for q in range(gram.shape[0]):
+        for p in range(q + 1):
+            total = np.float64(gram[q, p])
+            if p == q:
+                total += ridge[q]
+            whole = total
+            for c in range(p):
+                total -= negative[q, c] * negative[p, c]
+            if p < q:
+                negative[q, p] = negative[p, q] = -total / diagonal[p]
+            elif total > RANK_TOLERANCE * whole:
+                diagonal[q] = np.sqrt(total)
+            else:
+                return False
+    return True
+
+
+@borrowing
+def solve_basis(moment, gram, ridge, room, basis, omega):
     """``basis`` = moment · (gram + diag(ridge))⁻¹ by Cholesky, and ``omega`` = UᵀU.
 
     Returns False, with nothing written, where the system is singular to working precision.
     """
     m, k = moment.shape
-    factor = np.zeros((k, k))
-    for q in range(k):
-        for p in range(q + 1):
-            total = np.float64(gram[q, p])
-            if p == q:
-                total += ridge[q]
-            diagonal = total
-            for c in range(p):
-                total -= factor[q, c] * factor[p, c]
-            if p < q:
-                factor[q, p] = total / factor[p, p]
-            elif total > RANK_TOLERANCE * diagonal:
-                factor[q, q] = np.sqrt(total)
-            else:
-                return False
-    # −L left of the diagonal and −Lᵀ right of it.
-    negative = np.zeros((k, k))
-    for q in range(k):
-        for p in range(k):
-            negative[q, p] = -factor[max(q, p), min(q, p)]
-    features = np.arange(m)
-    solution, u = np.zeros((m, k)), np.zeros((k, TILE))
+    diagonal, negative, u = room.diagonal, room.negative, room.tile
+    if not _factorize(gram, ridge, diagonal, negative):
+        return False
     for start in range(0, m, TILE):
         count = min(TILE, m - start)
         for r in range(count):
             for q in range(k):
                 u[q, r] = moment[start + r, q]
-        for q in range(k):
-            add_products(negative[q], 0, q, u, u[q])
+        # Forward, then backward.
+        for turn in range(2 * k):
+            q = turn if turn < k else 2 * k - 1 - turn
+            entries = part(line_of(negative), q * k, (q + 1) * k)
+            row = part(line_of(u), q * TILE, (q + 1) * TILE)
+            add_products(entries, 0 if turn < k else q + 1, q if turn < k else k, u, row)
             for r in range(TILE):
-                u[q, r] /= factor[q, q]
-        for q in range(k - 1, -1, -1):
-            add_products(negative[q], q + 1, k, u, u[q])
-            for r in range(TILE):
-                u[q, r] /= factor[q, q]
-        save(solution, features, start, count, u)
-    copy(solution, basis)
-    products = np.zeros((k, k))
-    add_cross(solution, solution, products)
-    copy(products, omega)
+                row[r] /= diagonal[q]
+        save(room.solution, room.features, start, count, u)
+    copy(room.solution, basis)
+    clear(line_of(room.products))
+    add_cross(room.add_cross, room.blas, room.solution, room.solution, room.products)
+    copy(room.products, omega)
     return True
 
 
-@compiled
-def nonnegative_basis(run, features, bounds, moment, gram, old, new, step):
+@borrowing
+def nonnegative_basis(run, room, features, bounds, moment, gram, old, new, step):
     """The basis by a rule for codes: the problem is the same with X transposed."""
-    update_codes(run, features, bounds, moment, gram, old, new, step)
+    address = run.kernels.update_codes
+    update_codes(address, run, room, features, bounds, moment, gram, old, new, step)

@@ -14,6 +14,7 @@ over independent samples with a constant trip count, whatever the number of comp
 
 import numpy as np
 
+from .apart import Apart
 from .jit import inner
 from .loops import clear
 from .measures import penalize
@@ -41,6 +42,11 @@ _VANISHED, _VANISHED_SINGLE = 1e-150, 1e-18
 
 # The samples of a tile, as they come.
 _EVERY = np.arange(TILE)
+
+
+def tile_rows(k, width):
+    """Rows of ``TILE`` numbers that `update_codes` needs: five for each component, φ, and three."""
+    return 5 * k + width + 3
 
 
 @inner
@@ -86,6 +92,18 @@ def _by_sign(omega, sizes, columns, split):
 
 
 @inner
+def _multiply(room, f, pull, push, stiffness, before, root, v):
+    """The multiplicative rule for a tile, with the limits of its precision."""
+    double = v.dtype.type(_SMALLEST) > 0
+    smallest = v.dtype.type(_SMALLEST if double else _SMALLEST_SINGLE)
+    vanished = v.dtype.type(_VANISHED if double else _VANISHED_SINGLE)
+    multiply_tile(
+        room.sizes, room.columns, room.split, f, pull, push, stiffness, before, root, smallest,
+        vanished, v,
+    )  # fmt: skip
+
+
+@inner
 def _add_neighbours(graph, order, start, count, codes, edges, scale, sums, pull, stiffness):
     """What the neighbours do to a tile: scale Σ_j W_ij v_j and scale Σ_j W_ij."""
     k = codes.shape[1]
@@ -122,8 +140,8 @@ def _add_penalty(terms, share, order, start, count, weight, v, scale, push, stif
             push[q, r] *= factor
 
 
-@inner
-def update_codes(run, order, bounds, phi, omega, old, new, step):
+@Apart
+def codes_update(run, room, order, bounds, phi, omega, old, new, step):
     """Codes of the samples in ``order``, by the rule of the ``step``, into ``new``.
 
     Coordinate descent takes those between two ``bounds`` together, which must not be neighbours of
@@ -134,34 +152,24 @@ def update_codes(run, order, bounds, phi, omega, old, new, step):
     ``fit`` receives v Ω vᵀ − 2 v·φ, which is ‖x − Uv‖² − ‖x‖².
     """
     k, width, dtype = omega.shape[0], phi.shape[1], omega.dtype
-    graph, terms, fit = run.graph, run.terms, run.scratch.fit
-    share, rule = run.samples.share, step.rule
+    rule, fit, tiles, line = step.rule, run.fit, room.tiles, line_of(room.tiles)
     alpha = dtype.type(step.alpha)
     penalized = step.penalty > 0 and rule != MEASURE
     tied = (alpha > 0 or penalized) and rule != MEASURE
-    # One array: to allocate each by itself takes half as long as the work on a tile.
-    space = np.zeros((5 * k + width + 3, TILE), dtype)
-    v, before, inverse = rows_of(space, 0, k), rows_of(space, k, 2 * k), rows_of(space, 2 * k, 3 * k)
-    pull, push = rows_of(space, 3 * k, 4 * k), rows_of(space, 4 * k, 5 * k)
-    f, rest = rows_of(space, 5 * k, 5 * k + width), 5 * k + width
-    line = line_of(space)
-    stiffness = part(line, rest * TILE, (rest + 1) * TILE)
-    scale = part(line, (rest + 1) * TILE, (rest + 2) * TILE)
-    totals = part(line, (rest + 2) * TILE, (rest + 3) * TILE)
-    sums = np.empty((TILE, k), dtype)
-    signs = k if rule == MULTIPLY else 0
-    sizes, columns = np.empty((signs, signs), dtype), np.empty((signs, signs), np.int64)
-    split = np.empty(signs, np.int64)
+    # The tiles of a thread, see `tile_rows`.
+    v, before, inverse = rows_of(tiles, 0, k), rows_of(tiles, k, 2 * k), rows_of(tiles, 2 * k, 3 * k)
+    pull, push = rows_of(tiles, 3 * k, 4 * k), rows_of(tiles, 4 * k, 5 * k)
+    f, rest = rows_of(tiles, 5 * k, 5 * k + width), (5 * k + width) * TILE
+    stiffness, scale = part(line, rest, rest + TILE), part(line, rest + TILE, rest + 2 * TILE)
+    totals = part(line, rest + 2 * TILE, rest + 3 * TILE)
+    clear(part(line, 0, rest + 3 * TILE))
     if rule == MULTIPLY:
-        _by_sign(omega, sizes, columns, split)
+        _by_sign(omega, room.sizes, room.columns, room.split)
     else:
         invert_tile(omega, stiffness, inverse)
     for r in range(TILE):
         scale[r] = 1
     source = old.codes if rule == MULTIPLY else new.codes
-    double = dtype.type(_SMALLEST) > 0
-    smallest = dtype.type(_SMALLEST if double else _SMALLEST_SINGLE)
-    vanished = dtype.type(_VANISHED if double else _VANISHED_SINGLE)
     first, group = bounds[0], 0
     while first < bounds[-1]:
         while first >= bounds[group + 1]:
@@ -178,15 +186,17 @@ def update_codes(run, order, bounds, phi, omega, old, new, step):
                 totals[r] = alpha * scale[r]
             if alpha > 0:
                 _add_neighbours(
-                    graph, order, first, count, source, old.edges, totals, sums, pull, stiffness
-                )
+                    run.graph, order, first, count, source, old.edges, totals, room.sums, pull,
+                    stiffness,
+                )  # fmt: skip
             else:
                 clear(line_of(pull))
                 clear(stiffness)
             if penalized:
                 _add_penalty(
-                    terms, share, order, first, count, step.penalty, v, scale, push, stiffness
-                )
+                    run.terms, run.samples.share, order, first, count, step.penalty, v, scale, push,
+                    stiffness,
+                )  # fmt: skip
         if rule == DESCEND:
             if tied:
                 for q in range(k):
@@ -199,13 +209,14 @@ def update_codes(run, order, bounds, phi, omega, old, new, step):
             for q in range(k):
                 for r in range(TILE):
                     before[q, r] = v[q, r]
-            multiply_tile(
-                sizes, columns, split, f, pull, push, stiffness, before, step.root, smallest,
-                vanished, v,
-            )  # fmt: skip
+            _multiply(room, f, pull, push, stiffness, before, step.root, v)
         fit_tile(omega, f, v, totals)
         for r in range(count):
             fit[order[first + r]] = totals[r]
         if rule != MEASURE:
             save(new.codes, order, first, count, v)
         first += count
+
+
+# How compiled code calls it, with an address before the arguments.
+update_codes = codes_update.call

@@ -1,15 +1,15 @@
 """Loops that prepare a graph: its edges, and colours for samples that are not neighbours."""
 
-import numpy as np
-
-from .jit import compiled
+from .jit import borrowing
 
 
-@compiled
-def is_symmetric(indptr, indices, data, tolerance):
-    """Whether (j, i) is stored for each (i, j), with the same weight but for the last digits."""
-    cursor = indptr[:-1].copy()
-    for i in range(len(cursor)):
+@borrowing
+def is_symmetric(indptr, indices, data, cursor, tolerance):
+    """Whether (j, i) is stored for each (i, j), with the same weight but for the last digits.
+
+    ``cursor`` is a copy of where the rows begin.
+    """
+    for i in range(cursor.shape[0]):
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             # Columns are sorted: those who have j as a neighbour come in the order of row j.
@@ -22,11 +22,12 @@ def is_symmetric(indptr, indices, data, tolerance):
     return True
 
 
-@compiled
-def list_edges(indptr, indices):
-    """The edges i < j of a symmetric CSR pattern: i, j, and where (i, j) and (j, i) are stored."""
-    pairs = np.empty((indices.shape[0] // 2, 4), indices.dtype)
-    cursor = indptr[:-1].copy()
+@borrowing
+def list_edges(indptr, indices, cursor, pairs):
+    """The edges i < j of a symmetric CSR pattern: i, j, and where (i, j) and (j, i) are stored.
+
+    ``cursor`` is a copy of where the rows begin.
+    """
     count = 0
     for i in range(indptr.shape[0] - 1):
         for e in range(indptr[i], indptr[i + 1]):
@@ -37,16 +38,17 @@ def list_edges(indptr, indices):
                 # The entries of row j left of its diagonal come in the order of i.
                 cursor[j] += 1
                 count += 1
-    return pairs
 
 
-@compiled
-def greedy_colours(order, indptr, indices):
-    """Colour the vertices in the given order with the smallest free colour."""
-    n = indptr.shape[0] - 1
-    colours = np.full(n, -1, np.int64)
-    seen = np.full(n + 1, -1, np.int64)
-    for i in order:
+@borrowing
+def greedy_colours(order, indptr, indices, seen, colours):
+    """Colour the vertices in the given order with the smallest free colour; returns their number.
+
+    ``colours``, and ``seen`` with one place more, begin with −1 everywhere.
+    """
+    most = 0
+    for place in range(order.shape[0]):
+        i = order[place]
         for e in range(indptr[i], indptr[i + 1]):
             colour = colours[indices[e]]
             if colour >= 0:
@@ -55,24 +57,24 @@ def greedy_colours(order, indptr, indices):
         while seen[colour] == i:
             colour += 1
         colours[i] = colour
-    return colours
+        most = max(most, colour + 1)
+    return most
 
 
-@compiled
-def group_by_colour(samples, chunks, colours):
-    """The samples of each chunk colour by colour.
+@borrowing
+def group_by_colour(samples, chunks, colours, places, order, starts, groups):
+    """The samples of each chunk colour by colour; returns the number of all colours.
 
-    ``samples[chunks[c]:chunks[c + 1]]`` are those of a chunk. Returned are the samples in their new
-    order, where in it the colours begin, those of all chunks, and at which of these the chunks do.
+    ``samples[chunks[c]:chunks[c + 1]]`` are those of a chunk. Written are the samples in their new
+    ``order``, where in it the colours start, those of all chunks, and at which of these the
+    chunks do (``groups``). ``places`` has one place more than there are colours.
     """
-    count = colours.max() + 1
-    order = np.empty_like(samples)
-    starts = np.empty((chunks.shape[0] - 1) * count + 1, np.int64)
-    groups = np.empty_like(chunks)
+    count = places.shape[0] - 1
     found = 0
     for c in range(chunks.shape[0] - 1):
         groups[c] = found
-        places = np.zeros(count + 1, np.int64)
+        for colour in range(count + 1):
+            places[colour] = 0
         for s in range(chunks[c], chunks[c + 1]):
             places[colours[samples[s]] + 1] += 1
         places[0] = chunks[c]
@@ -86,5 +88,5 @@ def group_by_colour(samples, chunks, colours):
             colour = colours[samples[s]]
             order[places[colour]] = samples[s]
             places[colour] += 1
-    starts[found], groups[-1] = chunks[-1], found
-    return order, starts[: found + 1], groups
+    starts[found], groups[chunks.shape[0] - 1] = chunks[chunks.shape[0] - 1], found
+    return found

@@ -1,13 +1,17 @@
 """Lengths, weights and penalties of the edges of a graph."""
 
-import numpy as np
+from functools import partial
 
-from .jit import compiled, inner
+import numpy as np
+from numba import types
+
+from .apart import Apart
+from .jit import inner
 from .measures import measure
 from .simd.lanes import WIDTH
 from .simd.tiles import TILE
 from .simd.rows import squared_distances
-from .views import rows_of
+from .views import part, rows_of
 
 
 @inner
@@ -25,16 +29,15 @@ def _squared_distances(codes, pairs, squares):
             squares[b] = total
 
 
-@inner
-def weigh_edges(graph, terms, first, stop, codes, edges):
+@partial(Apart, returns=types.float64)
+def edge_weights(graph, terms, first, stop, codes, edges, room):
     """Graph penalty Σ w ρ(‖v_i − v_j‖) over the edges in ``pairs[first:stop]``, and their weights.
 
-    Both entries of an edge receive w ρ'(t)/2t, with t not below the floor.
+    Both entries of an edge receive w ρ'(t)/2t, with t not below the floor. ``room``: three tiles.
     """
     penalty = 0.0
-    lengths, base, weights = (
-        np.zeros(TILE, codes.dtype), np.zeros(TILE, codes.dtype), np.zeros(TILE, codes.dtype)
-    )  # fmt: skip
+    lengths, base = part(room, 0, TILE), part(room, TILE, 2 * TILE)
+    weights = part(room, 2 * TILE, 3 * TILE)
     for start in range(first, stop, TILE):
         count = min(TILE, stop - start)
         pairs = rows_of(graph.pairs, start, start + count)
@@ -53,7 +56,5 @@ def weigh_edges(graph, terms, first, stop, codes, edges):
     return penalty
 
 
-@compiled
-def weigh_all_edges(graph, terms, codes, edges):
-    """The same for all edges, on one thread."""
-    return weigh_edges(graph, terms, 0, graph.pairs.shape[0], codes, edges)
+# How compiled code calls it, with an address before the arguments.
+weigh_edges = edge_weights.call

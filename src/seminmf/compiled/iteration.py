@@ -16,11 +16,10 @@ import numpy as np
 
 from .codes import DESCEND, SUM, update_codes
 from .edges import weigh_edges
-from .jit import compiled, inner, part_of_compiled
-from .loops import add_to, clear, copy, extrapolate, longest_part, scale
+from .jit import borrowing, inner, part_of_compiled
+from .loops import add_to, clear, copy, extrapolate, scale, sum_of
 from .measures import measure, penalize
 from .products import add_adjoint, add_cross, dense_rows, exact_residuals, gather, times
-from .state import Room
 from .threads.phases import barrier, done, enter, leave, take
 from .views import line_of, part, rows_of
 
@@ -36,39 +35,22 @@ def phases_of(colours, chunks):
     return colours + 2 * chunks + 1
 
 
-@inner
-def _make_room(run, point):
-    """Room of a thread; none for what the run has room for, or does not need."""
-    samples, scratch, k, dtype = run.samples, run.scratch, point.codes.shape[1], point.codes.dtype
-    longest = longest_part(run.cuts.blocks)
-    gathers = not samples.plain and not samples.sparse and scratch.gathered.shape[0] == 0
-    width = scratch.phi.shape[1]
-    return Room(
-        np.empty((longest if gathers else 0, samples.n_features), dtype),
-        np.empty((longest if scratch.phi.shape[0] == 0 else 0, width), dtype),
-        np.empty(longest, np.int64),
-        np.zeros(2, np.int64),
-        np.empty((longest if point.following.shape[0] == 0 else 0, k), dtype),
-        np.zeros((longest, width if samples.sparse else k), dtype),
-    )
-
-
-@inner
+@part_of_compiled
 def _rows_of_block(run, room, start, stop, origin, again):
     """Rows of X of a block. Of a chunk that begins at ``origin`` they may be there ``again``."""
-    kept = run.scratch.gathered
-    if kept.shape[0] == 0:
-        return dense_rows(run.samples, start, stop, room.rows)
-    place = rows_of(kept, start - origin, stop - origin)
-    if not again:
-        gather(run.samples, start, stop, place)
-    return place
+    kept = run.gathered.shape[0] > 0
+    place = rows_of(run.gathered, start - origin, stop - origin) if kept else room.rows
+    if kept and again:
+        rows = place
+    else:
+        rows = dense_rows(run.samples, start, stop, place)
+    return rows
 
 
 @inner
-def _residuals(run, rows, start, stop, basis, point):
+def _residuals(run, room, rows, start, stop, basis, point):
     """Lengths of the residuals of a block, from ``fit``; from X where ‖x‖² cancels them."""
-    squares, fit, lengths = run.samples.squares, run.scratch.fit, point.residuals
+    squares, fit, lengths = run.samples.squares, run.fit, point.residuals
     cancellation, lost = lengths.dtype.type(run.terms.cancellation), 0
     for i in range(start, stop):
         square = squares[i] + fit[i]
@@ -77,7 +59,7 @@ def _residuals(run, rows, start, stop, basis, point):
         lengths[i] = np.sqrt(max(square, lengths.dtype.type(0)))
     if lost > 0:
         exact_residuals(
-            run.samples, rows, start, stop, basis.U, point.codes, cancellation, lengths
+            run.samples, rows, start, stop, basis.U, point, cancellation, room.fitted
         )
 
 
@@ -100,7 +82,7 @@ def _codes_penalty(run, start, stop, codes, room):
 def _measure(run, room, shard, rows, start, stop, basis, new):
     """Residuals, weights, loss and penalty of a block."""
     samples, terms = run.samples, run.terms
-    _residuals(run, rows, start, stop, basis, new)
+    _residuals(run, room, rows, start, stop, basis, new)
     shared = samples.share.shape[0] > 0
     run.sums.losses[shard] += measure(
         terms.loss, stop - start, part(new.residuals, start, stop),
@@ -124,10 +106,15 @@ def _add_moments(run, room, shard, rows, start, stop, old, new, step):
     weighted = rows_of(room.weighted, 0, n)
     scale(part(new.weights, start, stop), following, weighted)
     height = weighted.shape[1]
-    add_cross(following, weighted, rows_of(sums.grams, shard * height, (shard + 1) * height))
+    add_cross(
+        run.kernels.add_cross, run.samples.blas, following, weighted,
+        rows_of(sums.grams, shard * height, (shard + 1) * height),
+    )  # fmt: skip
     size = sums.moments.shape[1]
     totals = part(line_of(sums.moments), shard * size, (shard + 1) * size)
-    add_adjoint(run.samples, rows, start, stop, weighted, totals)
+    add_adjoint(
+        run.kernels.add_adjoint, run.samples, rows, start, stop, weighted, totals
+    )
 
 
 @inner
@@ -137,11 +124,14 @@ def _visit(run, room, shard, start, stop, origin, basis, old, new, step):
     rows = _rows_of_block(run, room, start, stop, origin, by_colour)
     if step.rule != SUM:
         if not by_colour:
-            phi = run.scratch.phi
+            phi = run.phi
             if phi.shape[0] == 0:
                 # Its rows go by the numbers of the samples, as all others.
                 phi = rows_of(room.phi, -start, stop - start)
-            times(run.samples, rows, start, stop, basis.U, rows_of(phi, start, stop))
+            times(
+                run.kernels.times, run.samples, rows, start, stop, basis.U,
+                rows_of(phi, start, stop), room.spare,
+            )  # fmt: skip
             if step.rule == DESCEND:
                 extrapolate(
                     rows_of(old.codes, start, stop), new.codes.dtype.type(step.start_eta),
@@ -150,7 +140,10 @@ def _visit(run, room, shard, start, stop, origin, basis, old, new, step):
             for r in range(stop - start):
                 room.numbers[r] = start + r
             room.bounds[1] = stop - start
-            update_codes(run, room.numbers, room.bounds, phi, basis.omega, old, new, step)
+            update_codes(
+                run.kernels.update_codes, run, room, room.numbers, room.bounds, phi, basis.omega,
+                old, new, step,
+            )  # fmt: skip
         _measure(run, room, shard, rows, start, stop, basis, new)
     _add_moments(run, room, shard, rows, start, stop, old, new, step)
 
@@ -180,7 +173,7 @@ def _visit_shards(call, phase, run, room, chunk, basis, old, new, step):
 @part_of_compiled
 def _products_of_shards(call, phase, run, room, chunk, basis):
     """φ of the samples of a chunk; returns the offers of `barrier`."""
-    cuts, phi = run.cuts, run.scratch.phi
+    cuts, phi = run.cuts, run.phi
     first = cuts.chunks[chunk]
     count, origin = cuts.chunks[chunk + 1] - first, cuts.blocks[cuts.shards[first]]
     shard = take(call, phase)
@@ -188,7 +181,10 @@ def _products_of_shards(call, phase, run, room, chunk, basis):
         for b in range(cuts.shards[first + shard], cuts.shards[first + shard + 1]):
             start, stop = cuts.blocks[b], cuts.blocks[b + 1]
             rows = _rows_of_block(run, room, start, stop, origin, False)
-            times(run.samples, rows, start, stop, basis.U, rows_of(phi, start, stop))
+            times(
+                run.kernels.times, run.samples, rows, start, stop, basis.U,
+                rows_of(phi, start, stop), room.spare,
+            )  # fmt: skip
         done(call, phase)
         shard = take(call, phase)
     return barrier(call, phase, count)
@@ -197,7 +193,7 @@ def _products_of_shards(call, phase, run, room, chunk, basis):
 @part_of_compiled
 def _colours(call, phase, run, room, chunk, basis, old, new, step):
     """Coordinate descent on one colour after the other; returns the offers of `barrier`."""
-    graph, phi, ends = run.graph, run.scratch.phi, room.bounds
+    graph, phi, ends = run.graph, run.phi, room.bounds
     first, last = graph.groups[chunk], graph.groups[chunk + 1]
     bounds = part(graph.bounds, first, last + 1)
     offers, few = 0, bounds[last - first] - bounds[0] <= _FEW_SAMPLES
@@ -209,8 +205,9 @@ def _colours(call, phase, run, room, chunk, basis, old, new, step):
             ends[0] = start + item * _SAMPLES_PER_ITEM
             ends[1] = min(ends[0] + _SAMPLES_PER_ITEM, stop)
             update_codes(
-                run, graph.order, bounds if few else ends, phi, basis.omega, old, new, step
-            )
+                run.kernels.update_codes, run, room, graph.order, bounds if few else ends, phi,
+                basis.omega, old, new, step,
+            )  # fmt: skip
             done(call, phase + colour)
             item = take(call, phase + colour)
         offers += barrier(call, phase + colour, items)
@@ -219,7 +216,7 @@ def _colours(call, phase, run, room, chunk, basis, old, new, step):
 
 
 @part_of_compiled
-def _edges(call, phase, run, new):
+def _edges(call, phase, run, room, new):
     """Weights and penalties of the edges; returns the offers of `barrier`."""
     count = run.graph.pairs.shape[0]
     items = -(-count // EDGES_PER_ITEM)
@@ -227,7 +224,10 @@ def _edges(call, phase, run, new):
     while item < items:
         first = item * EDGES_PER_ITEM
         stop = min(first + EDGES_PER_ITEM, count)
-        run.sums.edges[item] = weigh_edges(run.graph, run.terms, first, stop, new.codes, new.edges)
+        run.sums.edges[item] = weigh_edges(
+            run.kernels.weigh_edges, run.graph, run.terms, first, stop, new.codes, new.edges,
+            room.lengths,
+        )  # fmt: skip
         done(call, phase)
         item = take(call, phase)
     return barrier(call, phase, items)
@@ -243,14 +243,12 @@ def _add_up(sums):
         add_to(
             rows_of(sums.grams, 0, height), rows_of(sums.grams, shard * height, (shard + 1) * height)
         )
-    for number, parts in enumerate((sums.losses, sums.edges, sums.penalties)):
-        sums.totals[number] = 0
-        for i in range(parts.shape[0]):
-            sums.totals[number] += parts[i]
+    sums.totals[0], sums.totals[1] = sum_of(sums.losses), sum_of(sums.edges)
+    sums.totals[2] = sum_of(sums.penalties)
 
 
-@compiled
-def iteration(call, leads, run, basis, old, new, step):
+@borrowing
+def iteration(call, number, room, run, basis, old, new, step):
     """One step of the rows from the point ``old`` to ``new``; returns offers as `barrier`.
 
     Without a graph each row first makes its starting point from its old code and from the one
@@ -258,9 +256,8 @@ def iteration(call, leads, run, basis, old, new, step):
     those points already, and the next ones are left in ``following``. To measure a point, or to
     sum over it, it is both ``old`` and ``new``.
     """
-    if not enter(call, leads):
+    if not enter(call, number, room):
         return 0
-    room = _make_room(run, new)
     coupled = step.alpha > 0
     phase = offers = 0
     for chunk in range(run.cuts.chunks.shape[0] - 1):
@@ -271,8 +268,8 @@ def iteration(call, leads, run, basis, old, new, step):
         offers += _visit_shards(call, phase, run, room, chunk, basis, old, new, step)
         phase += 1
     if coupled and step.rule != SUM:
-        offers += _edges(call, phase, run, new)
-    offers += leave(call, leads)
-    if leads:
+        offers += _edges(call, phase, run, room, new)
+    offers += leave(call, number, room)
+    if room.leads:
         _add_up(run.sums)
     return offers

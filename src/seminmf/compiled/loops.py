@@ -30,6 +30,14 @@ def add_to(total, part):
 
 
 @inner
+def sum_of(numbers):
+    total = 0.0
+    for i in range(numbers.shape[0]):
+        total += numbers[i]
+    return total
+
+
+@inner
 def scale(factors, rows, out):
     """``out[i] = factors[i] · rows[i]``, into the first columns of ``out``."""
     if rows.shape[1] == out.shape[1] and rows.shape[1] * rows.itemsize >= WIDTH:

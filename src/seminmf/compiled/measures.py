@@ -96,6 +96,20 @@ def _is_ours(function: Any) -> bool:
     return str(function.__module__).split(".")[0] == __name__.split(".")[0]
 
 
+def _check_arguments(functions: tuple[Scalar, Scalar], count: int) -> None:
+    for function in functions:
+        wanted = len(inspect.signature(function).parameters) - 1
+        if wanted != count:
+            raise TypeError(
+                f"{function.__qualname__} takes {wanted} parameters after its argument, but there "
+                f"are {count}."
+            )
+    if count > MOST_PARAMETERS:
+        raise TypeError(
+            f"{functions[0].__qualname__} takes {count} parameters; there may be {MOST_PARAMETERS}."
+        )
+
+
 def _pointer(dtype: Any) -> Any:
     return types.CPointer(from_dtype(np.dtype(dtype)))
 
@@ -117,6 +131,7 @@ def _compiled(
     template: Any, second: str, functions: tuple[Scalar, Scalar], count: int, dtype: Any
 ) -> Any:
     """The loop of ``template`` with these functions in it."""
+    _check_arguments(functions, count)
     names = dict(zip(("_value", second), functions, strict=True))
     found = {name: _with_room_for_parameters(f, count) for name, f in names.items()}
     loop = FunctionType(template.__code__, {**globals(), **found}, template.__name__)
@@ -132,18 +147,6 @@ def _block(
     template: Any, second: str, functions: tuple[Scalar, Scalar], values: tuple[float, ...],
     dtype: Any,
 ) -> Block:  # fmt: skip
-    for function in functions:
-        wanted = len(inspect.signature(function).parameters) - 1
-        if wanted != len(values):
-            raise TypeError(
-                f"{function.__qualname__} takes {wanted} parameters after its argument, but there "
-                f"are {len(values)}."
-            )
-    if len(values) > MOST_PARAMETERS:
-        raise TypeError(
-            f"{functions[0].__qualname__} takes {len(values)} parameters; there may be "
-            f"{MOST_PARAMETERS}."
-        )
     parameters = np.zeros(MOST_PARAMETERS)
     parameters[: len(values)] = values
     made = _compiled(template, second, functions, len(values), np.dtype(dtype))

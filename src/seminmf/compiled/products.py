@@ -7,8 +7,9 @@ k × m for dense X and m × columns for sparse X.
 
 import numpy as np
 
-from .jit import inner
-from .loops import add_to
+from .apart import Apart
+from .blas import blas_add_cross, blas_times
+from .jit import inner, part_of_compiled
 from .simd.lanes import WIDTH
 from .simd.rows import add_rows, fetch_row, rows_times, scatter_row, weighted_rows
 from .simd.tiles import TILE
@@ -46,15 +47,16 @@ def gather(samples, start, stop, room):
             room[i - start, j] = entries[first + j * step]
 
 
-@inner
+@part_of_compiled
 def dense_rows(samples, start, stop, room):
     """The rows of X of some samples as an array; in ``room`` if X does not have them as one."""
     m = samples.n_features
+    rows = rows_of(room, 0, stop - start)
     if samples.plain:
-        return matrix_at(samples.entries, start * m, stop - start, m)
-    if not samples.sparse:
-        gather(samples, start, stop, room)
-    return rows_of(room, 0, stop - start)
+        rows = matrix_at(samples.entries, start * m, stop - start, m)
+    elif not samples.sparse:
+        gather(samples, start, stop, rows)
+    return rows
 
 
 @inner
@@ -64,14 +66,17 @@ def _sparse_row(samples, i):
     return samples.indptr[number], samples.indptr[number + 1]
 
 
-@inner
-def times(samples, rows, start, stop, basis, out):
-    """``out`` = X · basis for the samples from ``start`` to ``stop``."""
+@Apart
+def products(samples, rows, start, stop, basis, out, spare):
+    """``out`` = X · basis for the samples from ``start`` to ``stop``.
+
+    ``spare`` has a place for each of them if X is sparse.
+    """
     n, m = stop - start, samples.n_features
     if samples.sparse:
         weighted_rows(
             basis, samples.numbering, start, n, samples.indptr, samples.indices, samples.entries,
-            samples.ones, out, np.empty(n, out.dtype),
+            samples.ones, out, spare,
         )  # fmt: skip
     elif basis.size <= SKINNY:
         for first in range(0, n, STRIP):
@@ -79,22 +84,22 @@ def times(samples, rows, start, stop, basis, out):
             reach = min(m, start + last) if samples.lower else m
             rows_times(rows, first, last, reach, basis, out)
     else:
-        np.dot(rows, basis, out)
+        blas_times(samples.blas, rows, basis, out)
 
 
-@inner
-def add_cross(rows, weighted, totals):
+@Apart
+def cross_products(blas, rows, weighted, totals):
     """``totals`` += weightedᵀ · rows, for rows of any matrix."""
     if rows.shape[1] * weighted.shape[1] <= SKINNY and rows.shape[1] * rows.itemsize >= WIDTH:
         for first in range(0, rows.shape[0], STRIP):
             last = min(first + STRIP, rows.shape[0])
             add_rows(rows, first, last, rows.shape[1], weighted, totals)
     else:
-        add_to(totals, np.dot(weighted.T, rows))
+        blas_add_cross(blas, rows, weighted, totals)
 
 
-@inner
-def add_adjoint(samples, rows, start, stop, weighted, sums):
+@Apart
+def adjoint_products(samples, rows, start, stop, weighted, sums):
     """``sums`` += the sum of x · weightedᵀ over the samples from ``start`` to ``stop``.
 
     ``weighted`` has a row for each of them, for sparse X with whole vectors of columns.
@@ -107,22 +112,27 @@ def add_adjoint(samples, rows, start, stop, weighted, sums):
             scatter_row(samples.entries, samples.indices, first, last, weighted, r, totals)
         return
     totals = matrix_at(sums, 0, k, m)
-    if samples.lower and m * k <= SKINNY and m * rows.itemsize >= WIDTH:
+    if m * k <= SKINNY and m * rows.itemsize >= WIDTH:
         for first in range(0, n, STRIP):
             last = min(first + STRIP, n)
-            add_rows(rows, first, last, min(m, max(start + last, TILE)), weighted, totals)
+            reach = min(m, max(start + last, TILE)) if samples.lower else m
+            add_rows(rows, first, last, reach, weighted, totals)
     else:
-        add_cross(rows, weighted, totals)
+        blas_add_cross(samples.blas, rows, weighted, totals)
+
+
+# How compiled code calls these, with an address before the arguments.
+times, add_cross, add_adjoint = products.call, cross_products.call, adjoint_products.call
 
 
 @inner
-def exact_residuals(samples, rows, start, stop, basis, codes, cancellation, lengths):
+def exact_residuals(samples, rows, start, stop, basis, point, cancellation, fitted):
     """‖x − Uv‖ by the explicit difference, where ‖x‖² cancels it to less than that share.
 
-    ``codes`` and ``lengths`` are those of all samples.
+    ``fitted`` has room for a sample.
     """
+    codes, lengths = point.codes, point.residuals
     m, k = samples.n_features, codes.shape[1]
-    fitted = np.empty(m, lengths.dtype)
     for i in range(start, stop):
         if lengths[i] * lengths[i] < cancellation * samples.squares[i]:
             for j in range(m):

@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 
-def _view(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
+def view(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
     """A C-contiguous array of this type at an address."""
     size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     itemsize = context.get_constant(types.intp, size)
@@ -37,7 +37,7 @@ def part(typing, vector, start, stop):
         vector, start, stop = arguments
         source = context.make_array(signature.args[0])(context, builder, vector)
         data = builder.gep(source.data, [start])
-        return _view(
+        return view(
             context, builder, signature.return_type, data, [builder.sub(stop, start)]
         )
 
@@ -58,7 +58,7 @@ def rows_of(typing, matrix, start, stop):
         width = builder.extract_value(source.shape, 1)
         data = builder.gep(source.data, [builder.mul(start, width)])
         shape = [builder.sub(stop, start), width]
-        return _view(context, builder, signature.return_type, data, shape)
+        return view(context, builder, signature.return_type, data, shape)
 
     return matrix.copy(layout="C", readonly=False)(matrix, types.intp, types.intp), generate
 
@@ -71,7 +71,7 @@ def matrix_at(typing, entries, offset, n, m):
         entries, offset, n, m = arguments
         source = context.make_array(signature.args[0])(context, builder, entries)
         data = builder.gep(source.data, [offset])
-        return _view(context, builder, signature.return_type, data, [n, m])
+        return view(context, builder, signature.return_type, data, [n, m])
 
     result = types.Array(entries.dtype, 2, "C")
     return result(entries, types.intp, types.intp, types.intp), generate
@@ -84,6 +84,6 @@ def line_of(typing, matrix):
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source = context.make_array(signature.args[0])(context, builder, arguments[0])
         size = builder.mul(*(builder.extract_value(source.shape, axis) for axis in (0, 1)))
-        return _view(context, builder, signature.return_type, source.data, [size])
+        return view(context, builder, signature.return_type, source.data, [size])
 
     return types.Array(matrix.dtype, 1, "C")(matrix), generate

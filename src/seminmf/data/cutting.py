@@ -15,7 +15,7 @@ import numpy as np
 
 from .._types import IntArray
 from ..compiled.products import SKINNY
-from ..compiled.state import make_cuts
+from ..compiled.state import Cuts as Structure
 
 # A block of X stays in the cache between the two products, which want this many rows at least: ours
 # less (256 kB in double precision) than those of BLAS. Threads want so many blocks, ...
@@ -43,7 +43,7 @@ class Cuts:
     @cached_property
     def structure(self) -> Any:
         """The same for compiled code."""
-        return make_cuts(self.blocks, self.shards, self.chunks)
+        return Structure(blocks=self.blocks, shards=self.shards, chunks=self.chunks)
 
     @property
     def most_shards(self) -> int:

@@ -16,8 +16,10 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
+from ..compiled.kernels import add_product_kernels, no_kernels
 from ..compiled.passes import pass_over
 from ..compiled.products import padded_width
+from ..compiled.state import PassRoom
 from ..compiled.threads.team import Team
 from .cutting import chunk_bounds, cut_rows
 from .storage import Visited, row_squares, storage_of
@@ -154,57 +156,51 @@ class Engine:
         search.fit(self.storage.X, sample_weight=share)
         return search.cluster_centers_, search.labels_
 
-    # Products in compiled code
+    def times(self, basis: FloatArray) -> FloatArray:
+        """X·U."""
+        product = np.empty((self.n_samples, basis.shape[1]), self.dtype)
 
-    @cached_property
-    def _samples(self) -> Any:
-        return self.storage.samples(self.squares, None, None, self.cuts.longest)
+        def visit(rows: slice, visited: Visited, phi: Any) -> None:
+            product[rows] = phi
 
-    def _padded(self, matrix: FloatArray) -> FloatArray:
-        """A contiguous copy with whole vectors of columns."""
-        count = matrix.shape[1]
-        padded = np.zeros((len(matrix), padded_width(count, self.dtype)), self.dtype)
-        padded[:, :count] = matrix
-        return padded
+        self.sweep(basis, visit)
+        return product
 
-    def _pass(
-        self, directions: FloatArray, weights: FloatArray, products: FloatArray, count: int
-    ) -> FloatArray:
-        """The moments of `pass_over`, with ``count`` columns; none if that is zero."""
-        shards = len(self.cuts.shards) - 1 if count else 0
-        width = products.shape[1]
-        moments = np.empty((shards, self.n_features * width), self.dtype)
-        arguments = self._samples, self.cuts.structure, directions, weights, products, moments
-        self.team.call(pass_over, arguments, 1)
-        return unpacked_moment(moments, self.n_features, count, self.sparse)
+    def adjoint_times(self, rows: FloatArray) -> FloatArray:
+        """Xᵀ·Z."""
+        parts = self.sweep(None, lambda place, visited, _: visited.adjoint_times(rows[place]))
+        return reduce(np.add, parts)
 
     def square_times(
         self, weights: FloatArray, directions: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Xᵀ·(w∘(X·D)) and X·D in one pass."""
-        count, padded = directions.shape[1], self._padded(directions)
-        products = np.empty((self.n_samples, padded.shape[1]), self.dtype)
-        moment = self._pass(padded, weights, products, count)
+        """Xᵀ·(w∘(X·D)) and X·D in one pass, in compiled code."""
+        count, cuts = directions.shape[1], self.cuts
+        width, shards = padded_width(count, self.dtype), len(cuts.shards) - 1
+        padded = np.zeros((self.n_features, width), self.dtype)
+        padded[:, :count] = directions
+        products = np.empty((self.n_samples, width), self.dtype)
+        moments = np.empty((shards, self.n_features * width), self.dtype)
+        samples = self.storage.samples(self.squares, None, None, cuts.longest)
+        kernels = no_kernels()
+        add_product_kernels(kernels, samples, self.dtype)
+        gathered = cuts.longest if self.storage.gathers else 0
+        rooms = [
+            PassRoom(
+                leads=thread == 0, kernels=kernels, rows=np.empty((gathered, self.n_features), self.dtype),
+                spare=np.empty(cuts.longest, self.dtype),
+                weighted=np.empty((cuts.longest, width), self.dtype),
+            )
+            for thread in range(self.team.crew.helpers + 1)
+        ]  # fmt: skip
+        arguments = samples, cuts.structure, padded, weights, products, moments
+        self.team.call(pass_over, rooms, arguments, 1)
+        moment = unpacked_moment(moments, self.n_features, count, self.sparse)
         return moment, products[:, :count]
-
-    def times(self, basis: FloatArray) -> FloatArray:
-        """X·U."""
-        padded = self._padded(basis)
-        products = np.empty((self.n_samples, padded.shape[1]), self.dtype)
-        self._pass(padded, self.squares, products, 0)
-        count = basis.shape[1]
-        return products if count == padded.shape[1] else products[:, :count]
-
-    def adjoint_times(self, rows: FloatArray) -> FloatArray:
-        """Xᵀ·Z."""
-        ones, nothing = np.ones(self.n_samples, self.dtype), np.zeros((0, 0), self.dtype)
-        return self._pass(nothing, ones, self._padded(rows), rows.shape[1])
 
 
 def unpacked_moment(moments: FloatArray, n_features: int, count: int, sparse: bool) -> FloatArray:
     """The first row of sums, as `compiled.products` leaves them, as an m × ``count`` matrix."""
-    if not count:
-        return np.zeros((n_features, 0), moments.dtype)
     if sparse:
         return np.ascontiguousarray(moments[0].reshape(n_features, -1)[:, :count])
     return np.ascontiguousarray(moments[0, : count * n_features].reshape(count, n_features).T)

@@ -7,17 +7,27 @@ sums. Those are all that the basis and the decisions of a run need (fact 6 of th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 
 from .._types import FloatArray, IntArray
 from ..compiled import state
-from ..compiled.codes import DESCEND, MEASURE, MULTIPLY, SUM
+from ..compiled.codes import DESCEND, MEASURE, MULTIPLY, SUM, tile_rows
 from ..compiled.iteration import EDGES_PER_ITEM, iteration, phases_of
+from ..compiled.kernels import (
+    add_product_kernels,
+    cross_kernel,
+    edge_kernel,
+    no_kernels,
+    update_kernel,
+)
 from ..compiled.products import padded_width
+from ..compiled.simd.tiles import TILE
 from .cutting import cut_each_chunk
 from .engine import Engine, unpacked_moment
+from .storage import DenseStorage
 
 __all__ = ["DESCEND", "MULTIPLY", "Rows", "Rule", "Statistics"]
 
@@ -34,6 +44,17 @@ class Rule:
     def sequential(self) -> bool:
         """Whether a row must see the new codes of the neighbours that came before it."""
         return self.kind == DESCEND
+
+    def step(self, alpha: float, penalty: float, start_eta: float, eta: float) -> state.Step:
+        """For compiled code, with the numbers of one call."""
+        return state.Step(
+            rule=self.kind, sweeps=self.sweeps, root=self.root, alpha=alpha, penalty=penalty,
+            start_eta=start_eta, eta=eta,
+        )  # fmt: skip
+
+
+# Passes that change no codes.
+_MEASURING, _SUMMING = Rule(MEASURE), Rule(SUM)
 
 
 @dataclass(frozen=True)
@@ -128,6 +149,7 @@ class Rows:
         kept = self._coupled and rule.sequential
         self._following = np.empty_like(codes if kept else codes[:0])
         self._start_eta = 0.0
+        self._steps: dict[Rule, state.Step] = {}
         self.enter(engine, terms)
 
     def enter(self, engine: Engine, terms: Any) -> None:
@@ -143,30 +165,46 @@ class Rows:
         height = width if engine.sparse else k
         items = -(-len(graph.pairs) // EDGES_PER_ITEM)
         # A chunk whose rows have to be gathered keeps them for the second product.
-        gathers = numbering is not None and not engine.sparse
-        gathered = int(np.diff(graph.chunks).max()) if gathers else 0
+        keeps = numbering is not None and not engine.sparse
+        gathered = int(np.diff(graph.chunks).max()) if keeps else 0
         self._engine, self._terms = engine, terms
         self._phases = phases_of(len(graph.colour_starts) - 1, len(cuts.chunks) - 1)
         self._totals = np.zeros(3)
         self._moments = np.empty((shards, m * width), dtype)
         self._grams = np.empty((shards * height, k), dtype)
         self._U, self._omega = np.zeros((m, width), dtype), np.empty((k, k), dtype)
-        sums = state.make_sums(
-            np.zeros(shards), np.zeros(shards), np.zeros(items), self._moments, self._grams,
-            self._totals,
+        self._basis = state.Basis(U=self._U, omega=self._omega)
+        self._kernels = no_kernels()
+        sums = state.Sums(
+            losses=np.zeros(shards), penalties=np.zeros(shards), edges=np.zeros(items),
+            moments=self._moments, grams=self._grams, totals=self._totals,
         )  # fmt: skip
-        fit, phi = np.empty(n, dtype), np.empty((n if self._coupled else 0, width), dtype)
-        gathered_rows = np.empty((gathered, m), dtype)
-        structure = state.make_graph(
-            graph.indptr, graph.indices, graph.base, graph.pairs, graph.order,
-            graph.colour_starts, graph.groups,
+        self._run = state.Run(
+            samples=samples, cuts=cuts.structure, graph=_structure_of(graph),
+            terms=terms.structure, sums=sums, kernels=self._kernels,
+            phi=np.empty((n if self._coupled else 0, width), dtype), fit=np.empty(n, dtype),
+            gathered=np.empty((gathered, m), dtype),
         )  # fmt: skip
-        self._basis = state.make_basis(self._U, self._omega)
-        self._run = state.make_run(
-            samples, cuts.structure, structure, terms.structure, sums,
-            state.make_scratch(phi, fit, gathered_rows),
-        )  # fmt: skip
+        gathers = engine.storage.gathers and not keeps
+        self._rooms = [
+            room_of(
+                cuts.longest, m, k, width, dtype, leads=thread == 0, gathers=gathers,
+                own_phi=not self._coupled, own_point=not len(self._following), sparse=engine.sparse,
+            )
+            for thread in range(engine.team.crew.helpers + 1)
+        ]  # fmt: skip
         self._structures: dict[tuple[int, ...], Any] = {}
+        self._find_kernels(samples)
+
+    def _find_kernels(self, samples: state.Samples) -> None:
+        dtype, run, terms = self._engine.dtype, self._run, self._terms.structure
+        point, step = self._structure(self._current), self._step_of(self._rule)
+        add_product_kernels(self._kernels, samples, dtype)
+        self._kernels.set_integers(
+            add_cross=cross_kernel(dtype),
+            update_codes=update_kernel(dtype, run, self._rooms[0], point, step),
+            weigh_edges=edge_kernel(dtype, _structure_of(self._graph), terms),
+        )
 
     # What a run asks of its rows
 
@@ -174,15 +212,14 @@ class Rows:
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float
     ) -> Statistics:
         """Everything that follows from the basis and the current codes, and the moments at them."""
-        return self._pass(self._current, basis, omega, (MEASURE, 0, True, alpha, penalty, 0.0, 0.0))
+        return self._pass(self._current, basis, omega, _MEASURING, alpha, penalty, 0.0, 0.0)
 
     def advance(
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float, eta: float
     ) -> Statistics:
         """New codes into the trial point, and the moments at the point beyond them by ``eta``."""
-        rule = self._rule
-        step = (rule.kind, rule.sweeps, rule.root, alpha, penalty, self._start_eta, eta)
-        return self._pass(self._trial, basis, omega, step)
+        start = self._start_eta
+        return self._pass(self._trial, basis, omega, self._rule, alpha, penalty, start, eta)
 
     def accept(self, eta: float) -> None:
         """Make the trial point the current one; the next step starts beyond it by ``eta``."""
@@ -195,7 +232,7 @@ class Rows:
         """Have the next step start from the current codes themselves; returns their moments."""
         self._trial.codes[:] = self._current.codes
         self._start_eta = 0.0
-        found = self._pass(self._current, None, None, (SUM, 0, True, 0.0, 0.0, 0.0, 0.0))
+        found = self._pass(self._current, None, None, _SUMMING, 0.0, 0.0, 0.0, 0.0)
         return found.moment, found.gram
 
     @property
@@ -214,26 +251,82 @@ class Rows:
         return ordered
 
     def _pass(
-        self, new: _Point, basis: FloatArray | None, omega: FloatArray | None, step: tuple[Any, ...]
-    ) -> Statistics:
+        self, new: _Point, basis: FloatArray | None, omega: FloatArray | None, rule: Rule,
+        alpha: float, penalty: float, start_eta: float, eta: float,
+    ) -> Statistics:  # fmt: skip
         if basis is not None:
             self._U[:, : basis.shape[1]] = basis
             self._omega[:] = omega
-        old = self._current
-        arguments = (
-            self._run, self._basis, self._structure(old), self._structure(new),
-            state.make_step(*step),
-        )  # fmt: skip
-        self._engine.team.call(iteration, arguments, self._phases)
+        step = self._step_of(rule)
+        step.set(alpha=alpha, penalty=penalty, start_eta=start_eta, eta=eta)
+        old, new_point = self._structure(self._current), self._structure(new)
+        arguments = self._run, self._basis, old, new_point, step
+        self._engine.team.call(iteration, self._rooms, arguments, self._phases)
         k = new.codes.shape[1]
         moment = unpacked_moment(self._moments, self._engine.n_features, k, self._engine.sparse)
         loss, graph_penalty, codes_penalty = self._totals.tolist()
         return Statistics(loss, graph_penalty, codes_penalty, moment, self._grams[:k].copy())
+
+    def _step_of(self, rule: Rule) -> state.Step:
+        if rule not in self._steps:
+            self._steps[rule] = rule.step(0.0, 0.0, 0.0, 0.0)
+        return self._steps[rule]
 
     def _structure(self, point: _Point) -> Any:
         """The point for compiled code; arrays change their places, so that there are several."""
         arrays = point.codes, point.residuals, point.weights, point.edges, self._following
         key = tuple(map(id, arrays))
         if key not in self._structures:
-            self._structures[key] = state.make_point(*arrays)
+            self._structures[key] = state.Point(
+                codes=point.codes, residuals=point.residuals, weights=point.weights,
+                edges=point.edges, following=self._following,
+            )  # fmt: skip
         return self._structures[key]
+
+
+def _structure_of(graph: Graph) -> state.Graph:
+    return state.Graph(
+        indptr=graph.indptr, indices=graph.indices, base=graph.base, pairs=graph.pairs,
+        order=graph.order, bounds=graph.colour_starts, groups=graph.groups,
+    )  # fmt: skip
+
+
+def room_of(
+    longest: int, m: int, k: int, width: int, dtype: Any, *, leads: bool = True,
+    gathers: bool = False, own_phi: bool = False, own_point: bool = False, sparse: bool = False,
+) -> state.Room:  # fmt: skip
+    """Room of one thread, for blocks of ``longest`` rows; none for what it does not need."""
+
+    def rows(wanted: bool, columns: int) -> FloatArray:
+        return np.empty((longest if wanted else 0, columns), dtype)
+
+    return state.Room(
+        leads=leads, rows=rows(gathers, m), spare=np.empty(longest, dtype),
+        phi=rows(own_phi, width), numbers=np.empty(longest, np.int64),
+        bounds=np.zeros(2, np.int64), following=rows(own_point, k),
+        weighted=np.zeros((longest, width if sparse else k), dtype), fitted=np.empty(m, dtype),
+        tiles=np.zeros((tile_rows(k, width), TILE), dtype), sums=np.zeros((TILE, k), dtype),
+        sizes=np.empty((k, k), dtype), columns=np.empty((k, k), np.int64),
+        split=np.empty(k, np.int64), lengths=np.zeros(3 * TILE, dtype),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=8)
+def run_without_samples(count: int, dtype: Any) -> state.Run:
+    """What a rule for codes looks at where there are neither samples nor graph nor penalty."""
+    nothing, numbers, floats = np.zeros(0, dtype), np.zeros(0, np.int64), np.zeros(0)
+    rows = np.zeros((0, 0), dtype)
+    samples = DenseStorage(rows).samples(nothing, None, None, 0)
+    terms = state.Terms(
+        loss=0, loss_parameters=floats, graph=0, graph_parameters=floats, penalty=0,
+        penalty_parameters=floats, curvature=0.0, residual_floor=0.0, edge_floor=0.0,
+        cancellation=0.0,
+    )  # fmt: skip
+    return state.Run(
+        samples=samples, cuts=state.Cuts(blocks=numbers, shards=numbers, chunks=numbers),
+        graph=_structure_of(_NoGraph(0, dtype)), terms=terms,
+        sums=state.Sums(
+            losses=floats, penalties=floats, edges=floats, moments=rows, grams=rows, totals=floats
+        ),
+        kernels=no_kernels(), phi=rows, fit=np.empty(count, dtype), gathered=rows,
+    )  # fmt: skip

@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from ..compiled.state import make_dense, make_sparse
+from ..compiled.blas import product_address
+from ..compiled.state import Samples
 
 _NOBODY: Any = np.zeros(0, np.int32)
 _NO_NUMBERS: Any = np.zeros(0, np.int64)
@@ -35,6 +36,10 @@ class Visited:
     def times(self, basis: FloatArray) -> FloatArray:
         """X_b · U."""
         return np.asarray(self._rows @ basis)
+
+    def adjoint_times(self, rows: FloatArray) -> FloatArray:
+        """X_bᵀ · Z."""
+        return np.asarray(self._rows.T @ rows)
 
     def dense(self) -> FloatArray:
         """The rows as an array."""
@@ -93,10 +98,13 @@ class DenseStorage:
     ) -> Any:  # fmt: skip
         entries, steps = self._line()
         plain = self.X.flags.c_contiguous and numbering is None
-        return make_dense(
-            entries, steps, plain, self._lower, _NOBODY,
-            _NO_NUMBERS if numbering is None else numbering, squares,
-            np.zeros(0, self.dtype) if share is None else share, self.shape[1],
+        nothing = np.zeros(0, self.dtype)
+        return Samples(
+            n_features=self.shape[1], entries=entries, row_step=steps[0], column_step=steps[1],
+            plain=plain, sparse=False, lower=self._lower, indices=_NOBODY, indptr=_NOBODY,
+            ones=nothing, numbering=_NO_NUMBERS if numbering is None else numbering,
+            squares=squares, share=nothing if share is None else share,
+            blas=product_address(self.dtype),
         )  # fmt: skip
 
     def visit(self, rows: slice) -> Visited:
@@ -120,10 +128,13 @@ class SparseStorage:
         X = self.X
         kind = np.int32 if X.nnz < 2**31 - 1 else np.int64
         indices, indptr = (part.astype(kind, copy=False) for part in (X.indices, X.indptr))
-        return make_sparse(
-            X.data, indices, indptr, np.ones(longest, self.dtype),
-            np.arange(self.shape[0]) if numbering is None else numbering, squares,
-            np.zeros(0, self.dtype) if share is None else share, self.shape[1],
+        numbers = np.arange(self.shape[0]) if numbering is None else numbering
+        return Samples(
+            n_features=self.shape[1], entries=X.data, row_step=0, column_step=0, plain=False,
+            sparse=True, lower=False, indices=indices, indptr=indptr,
+            ones=np.ones(longest, self.dtype), numbering=numbers, squares=squares,
+            share=np.zeros(0, self.dtype) if share is None else share,
+            blas=product_address(self.dtype),
         )  # fmt: skip
 
     def visit(self, rows: slice) -> Visited:

@@ -98,7 +98,8 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
         )
     if not formed:
         matrix = _without_loops(matrix)
-    if not is_symmetric(matrix.indptr, matrix.indices, matrix.data, 1e-12):
+    starts = matrix.indptr[:-1].copy()
+    if not is_symmetric(matrix.indptr, matrix.indices, matrix.data, starts, 1e-12):
         warnings.warn(
             "graph is not symmetric; max(graph, graph.T) is used. Pass a symmetric matrix to "
             "silence this warning.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,17 +12,32 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from .._types import FloatArray, IntArray
 from ..compiled.colouring import greedy_colours, group_by_colour, list_edges
-from ..compiled.edges import weigh_all_edges
-from ..compiled.state import make_graph
 
 # Samples are renumbered if so many more of the edges are then within a chunk.
 _WORTH_RENUMBERING = 0.2
+# Edges whose lengths are calculated together, so that their temporaries stay small.
+_EDGES_AT_ONCE = 2**16
+
+
+class Measure(Protocol):
+    """How the length of an edge counts; see `problem.losses`."""
+
+    def weights(
+        self, lengths: FloatArray, floor: float, share: FloatArray | None = None
+    ) -> FloatArray: ...
 
 
 def _inverse(numbering: IntArray) -> IntArray:
     place = np.empty_like(numbering)
     place[numbering] = np.arange(len(numbering))
     return place
+
+
+def _pairs(indptr: IntArray, indices: IntArray) -> IntArray:
+    """A row for each edge, see `compiled.colouring.list_edges`."""
+    pairs = np.empty((len(indices) // 2, 4), indices.dtype)
+    list_edges(indptr, indices, indptr[:-1].copy(), pairs)
+    return pairs
 
 
 def _numbering(matrix: sp.csr_array, chunks: IntArray) -> IntArray | None:
@@ -77,16 +92,20 @@ class NeighbourGraph:
         """``key`` gives the order in which the vertices are coloured."""
         kind = np.int32 if matrix.nnz < 2**31 - 1 else np.int64
         indptr, indices = matrix.indptr.astype(kind), matrix.indices.astype(kind)
-        colours = greedy_colours(np.argsort(key, kind="stable"), indptr, indices)
-        samples: IntArray = np.arange(len(colours))
-        chunks = np.array([0, len(samples)]) if chunks is None else chunks
+        n = len(indptr) - 1
+        chunks = np.array([0, n]) if chunks is None else chunks
         numbering = _numbering(matrix, chunks) if len(chunks) > 2 else None
-        order, starts, groups = group_by_colour(
-            samples if numbering is None else numbering, chunks, colours
+        samples: IntArray = np.arange(n) if numbering is None else numbering
+        colours, order, groups = np.full(n, -1), np.empty(n, np.int64), np.empty_like(chunks)
+        first = np.argsort(key, kind="stable")
+        count = greedy_colours(first, indptr, indices, np.full(n + 1, -1), colours)
+        starts = np.empty((len(chunks) - 1) * count + 1, np.int64)
+        places = np.empty(count + 1, np.int64)
+        found = group_by_colour(samples, chunks, colours, places, order, starts, groups)
+        base, pairs = matrix.data.astype(dtype), _pairs(indptr, indices)
+        return cls(
+            indptr, indices, base, pairs, order, starts[: found + 1], chunks, groups, numbering
         )
-        pairs = list_edges(indptr, indices)
-        base = matrix.data.astype(dtype)
-        return cls(indptr, indices, base, pairs, order, starts, chunks, groups, numbering)
 
     @cached_property
     def renumbered(self) -> NeighbourGraph:
@@ -105,17 +124,16 @@ class NeighbourGraph:
             indptr=indptr,
             indices=indices,
             base=matrix.data,
-            pairs=list_edges(indptr, indices),
+            pairs=_pairs(indptr, indices),
             order=_inverse(self.numbering)[self.order],
             numbering=None,
         )
 
-    def edge_weights(self, codes: FloatArray, terms: Any) -> FloatArray:
+    def edge_weights(self, codes: FloatArray, measure: Measure, floor: float) -> FloatArray:
         """W_ij at these codes, in the places of ``base``."""
-        structure = make_graph(
-            self.indptr, self.indices, self.base, self.pairs, self.order, self.colour_starts,
-            self.groups,
-        )  # fmt: skip
         edges = np.empty_like(self.base)
-        weigh_all_edges(structure, terms.structure, codes, edges)
+        for first in range(0, len(self.pairs), _EDGES_AT_ONCE):
+            one, other, entry, mirror = self.pairs[first : first + _EDGES_AT_ONCE].T
+            lengths = np.linalg.norm(codes[one] - codes[other], axis=1)
+            edges[entry] = edges[mirror] = measure.weights(lengths, floor, self.base[entry])
         return edges

@@ -7,16 +7,17 @@ by one of two rules. Both lower tr(U (G + diag ridge) Uᵀ) − 2 tr(moment Uᵀ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from .._types import FloatArray
 from ..compiled import state
 from ..compiled.basis import RANK_TOLERANCE, nonnegative_basis, solve_basis
-from ..data import Rule
+from ..compiled.blas import product_address
+from ..compiled.kernels import cross_kernel, update_kernel
+from ..compiled.simd.tiles import TILE
+from ..data.rows import Rule, room_of, run_without_samples
 
 
 class BasisRule(Protocol):
@@ -38,7 +39,6 @@ def _singular_step(moment: FloatArray, system: FloatArray) -> FloatArray:
     return solution
 
 
-@dataclass(frozen=True)
 class LeastSquaresBasis:
     """U = moment · (gram + diag(ridge))⁻¹ by Cholesky; by eigenvectors where that is singular.
 
@@ -46,11 +46,14 @@ class LeastSquaresBasis:
     every choice is optimal, and this one lets the component come back into use.
     """
 
+    def __init__(self) -> None:
+        self._rooms: dict[tuple[int, int], state.BasisRoom] = {}
+
     def step(
         self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         updated, omega = np.empty_like(moment), np.empty(gram.shape, moment.dtype)
-        if solve_basis(moment, gram, ridge, updated, omega):
+        if solve_basis(moment, gram, ridge, self._room(*moment.shape), updated, omega):
             return updated, omega
         updated = basis.copy()
         system = gram.astype(np.float64) + np.diag(ridge)
@@ -59,43 +62,36 @@ class LeastSquaresBasis:
             updated[:, used] = _singular_step(moment[:, used], system[np.ix_(used, used)])
         return updated, updated.T @ updated
 
+    def _room(self, m: int, k: int) -> state.BasisRoom:
+        if (m, k) not in self._rooms:
+            self._rooms[m, k] = state.BasisRoom(
+                diagonal=np.empty(k), negative=np.empty((k, k)), tile=np.zeros((k, TILE)),
+                solution=np.empty((m, k)), products=np.empty((k, k)), features=np.arange(m),
+                blas=product_address(np.float64), add_cross=cross_kernel(np.float64),
+            )  # fmt: skip
+        return self._rooms[m, k]
 
-@dataclass(frozen=True)
+
 class NonnegativeBasis:
     """The basis by the same rule as the codes: the problem is the same with X transposed."""
 
-    rule: Rule
+    def __init__(self, rule: Rule) -> None:
+        self._step = rule.step(0.0, 0.0, 0.0, 0.0)
 
     def step(
         self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        (m, _), dtype = moment.shape, basis.dtype
-        features: Any = np.arange(m)
-        bounds, updated = np.array([0, m]), basis.copy()
-        old, new = (_point(factor) for factor in (basis, updated))
-        rule = self.rule
-        step = state.make_step(rule.kind, rule.sweeps, rule.root, 0.0, 0.0, 0.0, 0.0)
-        run = _run_without_samples(m, dtype)
-        nonnegative_basis(run, features, bounds, moment, gram.astype(dtype), old, new, step)
+        (m, k), dtype = moment.shape, basis.dtype
+        updated, nothing = basis.copy(), np.zeros(0, dtype)
+        old, new = (
+            state.Point(
+                codes=factor, residuals=nothing, weights=nothing, edges=nothing,
+                following=factor[:0],
+            )
+            for factor in (basis, updated)
+        )  # fmt: skip
+        run, room = run_without_samples(m, dtype), room_of(0, 0, k, k, dtype)
+        run.kernels.set_integers(update_codes=update_kernel(dtype, run, room, old, self._step))
+        gram, bounds = np.ascontiguousarray(gram, dtype), np.array([0, m])
+        nonnegative_basis(run, room, np.arange(m), bounds, moment, gram, old, new, self._step)
         return updated, updated.T @ updated
-
-
-def _point(rows: FloatArray) -> Any:
-    nothing = np.zeros(0, rows.dtype)
-    return state.make_point(rows, nothing, nothing, nothing, rows[:0])
-
-
-@lru_cache(maxsize=8)
-def _run_without_samples(count: int, dtype: Any) -> Any:
-    """What the rule for codes looks at where there are neither samples nor graph nor penalty."""
-    nothing, nobody, numbers = np.zeros(0, dtype), np.zeros(0, np.int32), np.zeros(0, np.int64)
-    rows, floats, parameters = np.zeros((0, 0), dtype), np.zeros(0), np.zeros(1)
-    samples = state.make_dense(nothing, (0, 0), True, False, nobody, numbers, nothing, nothing, 0)
-    graph = state.make_graph(
-        nobody, nobody, nothing, nobody.reshape(0, 4), numbers, numbers, numbers
-    )
-    terms = state.make_terms(0, 0, 0, (parameters,) * 3, 0.0, (0.0, 0.0, 0.0))
-    sums = state.make_sums(floats, floats, floats, rows, rows, floats)
-    scratch = state.make_scratch(rows, np.empty(count, dtype), rows)
-    cuts = state.make_cuts(numbers, numbers, numbers)
-    return state.make_run(samples, cuts, graph, terms, sums, scratch)

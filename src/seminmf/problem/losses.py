@@ -83,25 +83,34 @@ class Loss(Part):
 
     def check(self) -> None:
         """Refuse what the solver cannot lower, before any work."""
-        if not self.is_resolved:
-            return self.with_scale(1.0).check()
-        for name, value in zip(self.parameters, self.numbers(), strict=True):
+        known = self if self.is_resolved else self.with_scale(1.0)
+        for name, value in zip(known.parameters, known.numbers(), strict=True):
             if value <= 0:
                 raise ValueError(f"{type(self).__name__}: {name} must be positive, got {value!r}.")
-        unit = max(self.numbers(), default=1.0)
-        t = unit * tried_arguments()
-        weights = self.weights(t, 0.0)
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            self._refuse("its weight must be a finite number, not negative, for every length.")
-        if (np.diff(weights) > 1e-9 * weights[:-1]).any():
-            self._refuse(
-                "its weight grows with the length, so that ρ(√q) is not concave in q and no "
-                "quadratic lies above it."
-            )
-        slopes = slope_of(np.vectorize(lambda x: self.measure(np.array([x]))[0]), t)
-        if not agree(2 * t * weights, slopes):
-            self._refuse("its weight is not ρ'(t) / 2t for the ρ of its value.")
-        return None
+        fault = _fault(self.value, self.weight, known.numbers())
+        if fault:
+            raise ValueError(f"{self!r} cannot be used: {fault}")
+
+
+@lru_cache(maxsize=64)
+def _fault(value: Any, weight: Any, numbers: tuple[float, ...]) -> str:
+    """What is wrong with the functions of a loss; nothing if they fit together."""
+    from ..compiled.measures import measure_block, measure_lengths
+
+    block = measure_block(value, weight, numbers, np.float64)
+    t = max(numbers, default=1.0) * tried_arguments()
+    weights = measure_lengths(block, t, None, 0.0)[1]
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        return "its weight must be a finite number, not negative, for every length."
+    if (np.diff(weights) > 1e-9 * weights[:-1]).any():
+        return (
+            "its weight grows with the length, so that ρ(√q) is not concave in q and no quadratic "
+            "lies above it."
+        )
+    slopes = slope_of(np.vectorize(lambda x: measure_lengths(block, np.array([x]), None, 0.0)[0]), t)
+    if not agree(2 * t * weights, slopes):
+        return "its weight is not ρ'(t) / 2t for the ρ of its value."
+    return ""
 
 
 class Norm(Loss):

@@ -105,18 +105,21 @@ class Objective:
 
     def terms(self, dtype: Any, cancellation: float) -> Terms:
         """For compiled code; residuals below that share of ‖x‖² are computed directly."""
-        from ..compiled.state import make_terms  # loads the compiler
+        from ..compiled.state import Terms as Structure  # loads the compiler
 
         loss, graph = self.loss.block(dtype), self.graph.block(dtype)
         penalty = None if self.penalty is None else self.penalty.block(dtype)
-        nothing = np.zeros_like(loss.parameters)
-        structure = make_terms(
-            loss.address,
-            graph.address,
-            0 if penalty is None else penalty.address,
-            (loss.parameters, graph.parameters, nothing if penalty is None else penalty.parameters),
-            0.0 if self.penalty is None else float(self.penalty.curvature),
-            (self.floors.residual, self.floors.edge, cancellation),
+        structure = Structure(
+            loss=loss.address,
+            loss_parameters=loss.parameters,
+            graph=graph.address,
+            graph_parameters=graph.parameters,
+            penalty=0 if penalty is None else penalty.address,
+            penalty_parameters=(loss if penalty is None else penalty).parameters,
+            curvature=0.0 if self.penalty is None else float(self.penalty.curvature),
+            residual_floor=float(self.floors.residual),
+            edge_floor=float(self.floors.edge),
+            cancellation=float(cancellation),
         )
         return Terms(structure, (loss, graph, penalty))
 

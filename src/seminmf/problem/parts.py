@@ -39,7 +39,7 @@ class Part(BaseEstimator):
     @property
     def parameters(self) -> dict[str, Any]:
         """The attributes that the functions take, in their order."""
-        names = list(inspect.signature(self.value).parameters)[1:]
+        names = _names(self.value)
         missing = [name for name in names if not hasattr(self, name)]
         if missing:
             raise TypeError(
@@ -75,6 +75,12 @@ class Part(BaseEstimator):
 
     def _refuse(self, what: str) -> None:
         raise ValueError(f"{self!r} cannot be used: {what}")
+
+
+@lru_cache(maxsize=64)
+def _names(function: Any) -> tuple[str, ...]:
+    """Of the arguments behind the first."""
+    return tuple(inspect.signature(function).parameters)[1:]
 
 
 def slope_of(function: Any, x: FloatArray) -> FloatArray:

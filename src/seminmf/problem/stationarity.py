@@ -70,7 +70,7 @@ def _codes_residual(
     pull: Any = None
     degree: FloatArray = np.zeros(0)
     if graph is not None:
-        edges = graph.edge_weights(codes, objective.terms(codes.dtype, 0.0))
+        edges = graph.edge_weights(codes, objective.graph, objective.floors.edge)
         laplacian = sp.csr_array((edges, graph.indices, graph.indptr), shape=(len(codes),) * 2)
         pull = laplacian @ codes
         degree = np.asarray(laplacian.sum(axis=1)).ravel()

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
 from ..compiled.single import nnls_rows, reweighted_rows
-from ..compiled.state import make_graph, make_ties
+from ..compiled.state import Graph, Ties
 from ..data import Engine, Visited
 from ..data.samples import match_rows
 from ..graph.neighbours import neighbour_pairs
@@ -65,11 +65,15 @@ def _reweighted_codes(
         beyond = visited.residuals(targets, directions).astype(np.float64) ** 2
         first, last = links.indptr[rows.start], links.indptr[rows.stop]
         indptr = (links.indptr[rows.start : rows.stop + 1] - first).astype(np.int64)
-        graph = make_graph(
-            indptr, links.indices[first:last].astype(np.int64), links.data[first:last], nobody,
-            numbers, numbers, numbers,
+        graph = Graph(
+            indptr=indptr, indices=links.indices[first:last].astype(np.int64),
+            base=links.data[first:last], pairs=nobody, order=numbers, bounds=numbers,
+            groups=numbers,
         )  # fmt: skip
-        ties = make_ties(graph, terms.structure, float(objective.alpha), float(objective.mu))
+        ties = Ties(
+            graph=graph, terms=terms.structure, alpha=float(objective.alpha),
+            penalty=float(objective.mu),
+        )  # fmt: skip
         found = codes[rows].astype(np.float64)
         reweighted_rows(ties, targets.astype(np.float64), factor, beyond, anchors, found)
         codes[rows] = found

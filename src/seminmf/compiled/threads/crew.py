@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ..jit import compiled
-from ..state import make_call
-from .phases import counters_for, watch
+from ..jit import borrowing
+from ..state import Call
+from .phases import FIRST_PHASE, counters_for, watch
 
 # How often a helper offers its core to others before it goes to sleep: some 0.2 ms.
 _OFFERS = 500
@@ -35,7 +35,7 @@ _SHORTEST, _LONGEST = 5e-3, 0.16
 Shared = Callable[..., int]
 
 
-@compiled
+@borrowing
 def _watch(bell, number, offers):
     """Until the bell rings for another call, or for so many offers of the core."""
     watch(bell, 0, number, offers)
@@ -51,18 +51,20 @@ def _seconds_per_offer() -> float:
 
 
 class Crew:
-    """Runs ``function(call, leads, *arguments)`` on the caller and on up to ``helpers`` threads.
+    """Runs ``function(call, number, room, *arguments)`` on the caller and on up to ``helpers`` threads.
 
     The function shares its work as in `phases`, comes to the same result whoever takes part, and
-    returns how often it offered its core to others while it waited. The caller leads.
+    returns how often it offered its core to others while it waited. Each thread has a room of its
+    own; that of the caller says that it leads.
     """
 
     def __init__(self, helpers: int) -> None:
         self.helpers = helpers
         self._threads: list[threading.Thread] = []
         self._bell = np.zeros(1, np.int64)
+        self._make_call(phases=0)
         self._awake = threading.Condition()
-        self._call: tuple[int, int, Shared, tuple[Any, ...]] | None = None
+        self._call: tuple[int, int, Shared, Any] | None = None
         self._number = 0
         self._asleep = 0
         self._fastest = inf
@@ -71,21 +73,32 @@ class Crew:
         self._closed = False
 
     def call(
-        self, function: Shared, arguments: tuple[Any, ...], phases: int, most: int | None = None
-    ) -> None:
-        """Run the function, which has so many phases, with at ``most`` so many helpers."""
+        self, function: Shared, rooms: list[Any], arguments: tuple[Any, ...], phases: int,
+        most: int | None = None,
+    ) -> None:  # fmt: skip
+        """Run the function, which has so many phases, with at ``most`` so many helpers.
+
+        There is a room for the caller, the first, and for each helper.
+        """
         self._number += 1
-        call = make_call(self._bell, self._number, np.zeros(counters_for(phases), np.int64))
+        if counters_for(phases) > len(self._counters):
+            self._make_call(phases)
+        # No helper is inside: all items of the next call are there to be taken.
+        self._counters[FIRST_PHASE : counters_for(phases)] = 0
         helpers = self.helpers if most is None else min(most, self.helpers)
         begin = perf_counter()
         invited = helpers > 0 and begin >= self._alone_until
         if invited:
-            self._call = self._number, helpers, function, (call, False, *arguments)
+            self._call = self._number, helpers, function, (self._open, rooms, arguments)
             self._invite()
         # Helpers who are not invited stay asleep: they find no new call when the bell rings.
-        offers = function(call, True, *arguments)
+        offers = function(self._open, self._number, rooms[0], *arguments)
         if invited:
             self._judge(begin, perf_counter(), offers)
+
+    def _make_call(self, phases: int) -> None:
+        self._counters = np.zeros(counters_for(phases), np.int64)
+        self._open = Call(bell=self._bell, counters=self._counters)
 
     def _judge(self, begin: float, end: float, offers: int) -> None:
         """Make a pause if there was no core for all in a call with helpers."""
@@ -115,13 +128,13 @@ class Crew:
             present = self._call
             if self._closed or present is None:
                 return
-            number, helpers, function, arguments = present
+            number, helpers, function, (call, rooms, arguments) = present
             if number == last:
                 self._sleep(last)
                 continue
             last = number
             if place < helpers:
-                function(*arguments)
+                function(call, number, rooms[1 + place], *arguments)
                 _watch(self._bell, number, _OFFERS)
 
     def _sleep(self, last: int) -> None:

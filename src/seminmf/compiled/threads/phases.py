@@ -5,11 +5,11 @@ one, and at the barrier behind it nobody goes on before all items are done. Thre
 find fewer items, or none: the others do not wait for them. What is written by an item depends on
 the item alone, so that the result does not depend on who did it.
 
-A call is over when its leader has closed it and all who came in have left. Who comes later is
-turned away at the door, and touches nothing.
+A call is over when its leader has closed it and all who came in have left. Each call has a number;
+who comes with the number of a call that is over is turned away at the door, and touches nothing.
 
-The counters of a call are integers: how many helpers are inside, whether it is closed, and for each
-phase the items taken and the items done.
+The counters of a call are integers: its number while it is open, how many helpers are inside, and
+for each phase the items taken and the items done.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numba.extending import intrinsic
 from ..jit import inner
 
 _ORDER = "seq_cst"
-_INSIDE, _CLOSED, _FIRST = 0, 1, 2
+_OPEN, _INSIDE, FIRST_PHASE = 0, 1, 2
 
 # Who waits longer than so many looks (some microseconds) offers its core to others that want it.
 _PATIENT = 2_000
@@ -32,7 +32,7 @@ _PATIENT = 2_000
 
 def counters_for(phases: int) -> int:
     """The number of counters of a call."""
-    return _FIRST + 2 * phases
+    return FIRST_PHASE + 2 * phases
 
 
 def _element(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -99,42 +99,43 @@ def watch(counters, index, value, offers):
 
 
 @inner
-def enter(call, leads):
-    """Whether this thread takes part; the one who leads rings the bell."""
-    if leads:
+def enter(call, number, room):
+    """Whether this thread takes part; the one who leads opens the call and rings the bell."""
+    if room.leads:
+        add(call.counters, _OPEN, number)
         add(call.bell, 0, 1)
         return True
     add(call.counters, _INSIDE, 1)
-    # Either the leader sees that somebody is inside, or this sees that the call is closed.
-    if read(call.counters, _CLOSED) == 0:
+    # Either the leader sees that somebody is inside, or this sees that the call is over.
+    if read(call.counters, _OPEN) == number:
         return True
     add(call.counters, _INSIDE, -1)
     return False
 
 
 @inner
-def leave(call, leads):
+def leave(call, number, room):
     """The end of a thread's part; that of the leader closes the call. Returns offers as `wait_for`."""
-    if not leads:
+    if not room.leads:
         add(call.counters, _INSIDE, -1)
         return 0
-    add(call.counters, _CLOSED, 1)
+    add(call.counters, _OPEN, -number)
     return wait_for(call.counters, _INSIDE, 0)
 
 
 @inner
 def take(call, phase):
     """The next item of a phase; one too high if there is none left."""
-    return add(call.counters, _FIRST + 2 * phase, 1)
+    return add(call.counters, FIRST_PHASE + 2 * phase, 1)
 
 
 @inner
 def done(call, phase):
     """Say that an item is done."""
-    add(call.counters, _FIRST + 2 * phase + 1, 1)
+    add(call.counters, FIRST_PHASE + 2 * phase + 1, 1)
 
 
 @inner
 def barrier(call, phase, items):
     """Until all items of a phase are done; returns offers as `wait_for`."""
-    return wait_for(call.counters, _FIRST + 2 * phase + 1, items)
+    return wait_for(call.counters, FIRST_PHASE + 2 * phase + 1, items)

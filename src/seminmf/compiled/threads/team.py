@@ -125,10 +125,12 @@ class Team:
                 self._holds = False
                 _process.release()
 
-    def call(self, function: Shared, arguments: tuple[Any, ...], phases: int) -> None:
+    def call(
+        self, function: Shared, rooms: list[Any], arguments: tuple[Any, ...], phases: int
+    ) -> None:
         """Run a compiled function with this team's part of the threads of the process."""
         share = self._threads // max(_process.teams, 1) if self._entered else 1
-        self.crew.call(function, arguments, phases, max(share - 1, 0))
+        self.crew.call(function, rooms, arguments, phases, max(share - 1, 0))
 
     def map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
         work = list(items)

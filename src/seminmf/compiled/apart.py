@@ -1,0 +1,66 @@
+"""Functions that are compiled apart, and called by their address.
+
+Numba compiles what a function calls together with it, and again with each caller of the caller: the
+products with X would be compiled five times before the first fit. A function that is compiled apart
+is compiled once, and kept on disk by itself; its callers find its address in a structure.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+from .jit import borrowing
+from .structures import Structure, StructureType
+
+
+def _argument(kind: Any) -> Any:
+    """The type in which an argument is passed: integers and literals as one kind of integers."""
+    return types.int64 if isinstance(kind, types.Integer) else types.unliteral(kind)
+
+
+class Apart:
+    """A function of structures, contiguous arrays and integers, which makes no arrays.
+
+    In compiled code ``call(address, *arguments)`` calls it.
+    """
+
+    def __init__(self, function: Callable[..., Any], returns: Any = types.none) -> None:
+        self._dispatcher = borrowing(function)
+        self._addresses: dict[Any, int] = {}
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            address, *values = arguments
+            kinds = signature.args[1:]
+            convention = context.call_conv
+            pointer = convention.get_function_type(returns, kinds).as_pointer()
+            function = builder.inttoptr(address, pointer)
+            # There is no status to look at: these functions raise nothing.
+            _, result = convention.call_function(builder, function, returns, kinds, values)
+            return result
+
+        def call(typing, address, *arguments):
+            return returns(types.int64, *map(_argument, arguments)), generate
+
+        # Numba wants to know the number of arguments.
+        names = ["typing", "address", *inspect.signature(function).parameters]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        call.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+        self.call = intrinsic(call)
+
+    def address(self, *kinds: Any) -> int:
+        """Where the function for arguments of these types is; compiled if it is not yet."""
+        if kinds not in self._addresses:
+            self._dispatcher.compile(kinds)
+            found = self._dispatcher.overloads[kinds]
+            name = found.fndesc.llvm_func_name
+            self._addresses[kinds] = int(found.library.get_pointer_to_function(name))
+        return self._addresses[kinds]
+
+
+def kind_of(structure: Structure) -> StructureType:
+    return structure._numba_type_
