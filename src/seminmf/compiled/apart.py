@@ -26,7 +26,7 @@ def _argument(kind: Any) -> Any:
 class Apart:
     """A function of structures, contiguous arrays and integers, which makes no arrays.
 
-    In compiled code ``call(address, *arguments)`` calls it.
+    In compiled code ``call(address, *arguments)`` calls it; Python may call it as any function.
     """
 
     def __init__(self, function: Callable[..., Any], returns: Any = types.none) -> None:
@@ -51,6 +51,10 @@ class Apart:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         call.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
         self.call = intrinsic(call)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it from Python."""
+        return self._dispatcher(*arguments)
 
     def address(self, *kinds: Any) -> int:
         """Where the function for arguments of these types is; compiled if it is not yet."""

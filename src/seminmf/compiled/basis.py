@@ -15,8 +15,10 @@ RANK_TOLERANCE = 1e-14
 
 
 @inner
-def _factorize(gram, ridge, diagonal, negative):
+def _factorize(gram, beta, floor, lengths, diagonal, negative):
     """L of gram + diag(ridge) = LLᵀ; False where that is singular to working precision.
+
+    The ridge is β/2t for the present lengths t, not below the floor.
 
     Its diagonal, and −L left of the diagonal of ``negative`` and −Lᵀ right of it.
     """
@@ -24,7 +26,7 @@ def _factorize(gram, ridge, diagonal, negative):
         for p in range(q + 1):
             total = np.float64(gram[q, p])
             if p == q:
-                total += ridge[q]
+                total += 0.5 * beta / max(lengths[q], floor)
             whole = total
             for c in range(p):
                 total -= negative[q, c] * negative[p, c]
@@ -38,15 +40,16 @@ def _factorize(gram, ridge, diagonal, negative):
 
 
 @borrowing
-def solve_basis(moment, gram, ridge, room, basis, omega):
-    """``basis`` = moment · (gram + diag(ridge))⁻¹ by Cholesky, and ``omega`` = UᵀU.
+def solve_basis(moment, gram, beta, floor, lengths, room, basis, omega):
+    """``basis`` = moment · (gram + diag(ridge))⁻¹ by Cholesky, ``omega`` = UᵀU, and ``lengths``.
 
-    Returns False, with nothing written, where the system is singular to working precision.
+    The ridge is β/2t for the present lengths t, not below the floor. Returns the sum of the lengths, or −1, with nothing written, where the system is singular to
+    working precision.
     """
     m, k = moment.shape
     diagonal, negative, u = room.diagonal, room.negative, room.tile
-    if not _factorize(gram, ridge, diagonal, negative):
-        return False
+    if not _factorize(gram, beta, floor, lengths, diagonal, negative):
+        return -1.0
     for start in range(0, m, TILE):
         count = min(TILE, m - start)
         for r in range(count):
@@ -65,7 +68,11 @@ def solve_basis(moment, gram, ridge, room, basis, omega):
     clear(line_of(room.products))
     add_cross(room.add_cross, room.blas, room.solution, room.solution, room.products)
     copy(room.products, omega)
-    return True
+    total = 0.0
+    for q in range(k):
+        lengths[q] = np.sqrt(room.products[q, q])
+        total += lengths[q]
+    return total
 
 
 @borrowing

@@ -9,9 +9,12 @@ from .apart import Apart
 from .jit import inner
 from .measures import measure
 from .simd.lanes import WIDTH
-from .simd.tiles import TILE
 from .simd.rows import squared_distances
 from .views import part, rows_of
+
+
+# Edges for which the measure is called together.
+EDGES_AT_ONCE = 512
 
 
 @inner
@@ -33,20 +36,21 @@ def _squared_distances(codes, pairs, squares):
 def edge_weights(graph, terms, first, stop, codes, edges, room):
     """Graph penalty Σ w ρ(‖v_i − v_j‖) over the edges in ``pairs[first:stop]``, and their weights.
 
-    Both entries of an edge receive w ρ'(t)/2t, with t not below the floor. ``room``: three tiles.
+    Both entries of an edge receive w ρ'(t)/2t, with t not below the floor. ``room``: three times
+    `EDGES_AT_ONCE`.
     """
     penalty = 0.0
-    lengths, base = part(room, 0, TILE), part(room, TILE, 2 * TILE)
-    weights = part(room, 2 * TILE, 3 * TILE)
-    for start in range(first, stop, TILE):
-        count = min(TILE, stop - start)
+    lengths, base = part(room, 0, EDGES_AT_ONCE), part(room, EDGES_AT_ONCE, 2 * EDGES_AT_ONCE)
+    weights = part(room, 2 * EDGES_AT_ONCE, 3 * EDGES_AT_ONCE)
+    for start in range(first, stop, EDGES_AT_ONCE):
+        count = min(EDGES_AT_ONCE, stop - start)
         pairs = rows_of(graph.pairs, start, start + count)
         _squared_distances(codes, pairs, lengths)
-        # A loop of its own, because roots are slow unless they are vectors.
-        for b in range(TILE):
-            lengths[b] = np.sqrt(lengths[b])
         for b in range(count):
             base[b] = graph.base[np.uint64(pairs[b, 2])]
+        # A loop of its own, because roots are slow unless they are vectors.
+        for b in range(count):
+            lengths[b] = np.sqrt(lengths[b])
         penalty += measure(
             terms.graph, count, lengths, base, 1, terms.edge_floor, terms.graph_parameters, weights
         )

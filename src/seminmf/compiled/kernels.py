@@ -1,7 +1,8 @@
-"""Addresses of what is compiled apart, for the types of numbers that a fit has."""
+"""Addresses of what is compiled apart, for the types that a run has."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from numba import from_dtype, types
@@ -10,8 +11,7 @@ from .apart import kind_of
 from .codes import codes_update
 from .edges import edge_weights
 from .products import adjoint_products, cross_products, products
-from .state import Kernels, Samples
-from .structures import Structure
+from .state import Kernels
 
 _ORDER = types.Array(types.int64, 1, "C")
 
@@ -27,30 +27,42 @@ def no_kernels() -> Kernels:
     return Kernels(**dict.fromkeys(Kernels.fields, 0))
 
 
-def add_product_kernels(kernels: Kernels, samples: Samples, dtype: Any) -> None:
+def find_product_kernels(kernels: Kernels, samples: Any, dtype: Any) -> None:
     """Those that products with X need."""
-    (vector, matrix), kind, whole = _arrays(dtype), kind_of(samples), types.int64
-    kernels.set_integers(
-        times=products.address(kind, matrix, whole, whole, matrix, matrix, vector),
-        add_adjoint=adjoint_products.address(kind, matrix, whole, whole, matrix, vector),
-    )
+    kernels.set_integers(**_products(kind_of(samples), dtype))
 
 
+def find_kernels(kernels: Kernels, dtype: Any, run: Any, room: Any, point: Any, step: Any) -> None:
+    """All of them, for a run and what else an iteration takes."""
+    found = _all(*(kind_of(structure) for structure in (run, room, point, step)), dtype)
+    kernels.set_integers(**found)
+
+
+@lru_cache(maxsize=16)
 def cross_kernel(dtype: Any) -> int:
     _, matrix = _arrays(dtype)
     return cross_products.address(types.int64, matrix, matrix, matrix)
 
 
-def update_kernel(dtype: Any, run: Any, room: Any, point: Any, step: Any) -> int:
-    _, matrix = _arrays(dtype)
-    kinds = (kind_of(structure) for structure in (point, point, step))
-    return codes_update.address(
-        kind_of(run), kind_of(room), _ORDER, _ORDER, matrix, matrix, *kinds
-    )
+@lru_cache(maxsize=16)
+def _products(samples: Any, dtype: Any) -> dict[str, int]:
+    (vector, matrix), whole = _arrays(dtype), types.int64
+    return {
+        "times": products.address(samples, matrix, whole, whole, matrix, matrix, vector),
+        "add_adjoint": adjoint_products.address(samples, matrix, whole, whole, matrix, vector),
+    }
 
 
-def edge_kernel(dtype: Any, graph: Structure, terms: Structure) -> int:
-    vector, matrix = _arrays(dtype)
-    return edge_weights.address(
-        kind_of(graph), kind_of(terms), types.int64, types.int64, matrix, vector, vector
+@lru_cache(maxsize=16)
+def _all(run: Any, room: Any, point: Any, step: Any, dtype: Any) -> dict[str, int]:
+    (vector, matrix), whole, fields = _arrays(dtype), types.int64, run.fields
+    update = codes_update.address(run, room, _ORDER, _ORDER, matrix, matrix, point, point, step)
+    weigh = edge_weights.address(
+        fields["graph"], fields["terms"], whole, whole, matrix, vector, vector
     )
+    return {
+        **_products(fields["samples"], dtype),
+        "add_cross": cross_kernel(dtype),
+        "update_codes": update,
+        "weigh_edges": weigh,
+    }

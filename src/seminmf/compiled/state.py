@@ -95,6 +95,10 @@ class Step(Structure):
 
     fields = ("rule", "sweeps", "root", "alpha", "penalty", "start_eta", "eta")
 
+    def change(self, alpha: float, penalty: float, start_eta: float, eta: float) -> None:
+        """The numbers of the next call."""
+        self._numbers[3:] = alpha, penalty, start_eta, eta
+
 
 class Room(Structure):
     """What one thread needs for itself; the one who ``leads`` opens and closes a call.

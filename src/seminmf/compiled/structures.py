@@ -10,11 +10,13 @@ what had to be compiled.
 
 from __future__ import annotations
 
+import ctypes
+from struct import pack, unpack
 from typing import Any, ClassVar
 
 import numpy as np
 from llvmlite import ir
-from numba import types, typeof
+from numba import from_dtype, types
 from numba.core.datamodel import models
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
@@ -34,17 +36,13 @@ class StructureType(types.Type):
     """A structure of this name, with fields of these types."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
-        self.fields = fields
-        super().__init__(name=f"{name}({', '.join(f'{field}: {kind}' for field, kind in fields)})")
-
-    def place(self, name: str) -> tuple[int, Any]:
-        """Slot and type of a field."""
+        self.fields = dict(fields)
+        self.slots: dict[str, int] = {}
         slot = 0
-        for field, kind in self.fields:
-            if field == name:
-                return slot, kind
+        for field, kind in fields:
+            self.slots[field] = slot
             slot += 1 + kind.ndim if isinstance(kind, types.Array) else 1
-        raise KeyError(name)
+        super().__init__(name=f"{name}({', '.join(f'{field}: {kind}' for field, kind in fields)})")
 
 
 @register_model(StructureType)
@@ -66,12 +64,12 @@ class _Fields(AttributeTemplate):
     key = StructureType
 
     def generic_resolve(self, kind: Any, name: str) -> Any:
-        return dict(kind.fields).get(name)
+        return kind.fields.get(name)
 
 
 @lower_getattr_generic(StructureType)
 def _field(context: Any, builder: Any, structure: Any, value: Any, name: str) -> Any:
-    slot, kind = structure.place(name)
+    slot, kind = structure.slots[name], structure.fields[name]
 
     def load(number: int) -> Any:
         return builder.load(builder.gep(value, [_SLOT(slot + number)]))
@@ -89,13 +87,29 @@ def _field(context: Any, builder: Any, structure: Any, value: Any, name: str) ->
     return load(0)
 
 
-_known: dict[tuple[str, Any], StructureType] = {}
+def _slow_address(array: Any) -> int:
+    return int(array.ctypes.data)
+
+
+def _fast_address(array: Any) -> int:
+    """The pointer that an array has behind the head that all Python objects have."""
+    return _pointer_at(id(array) + object.__basicsize__).value or 0
+
+
+_pointer_at = ctypes.c_void_p.from_address
+_sample = np.zeros(3)[1:]
+# NumPy's own way takes four times as long, and a run asks for some eighty addresses.
+_address = _fast_address if _fast_address(_sample) == _slow_address(_sample) else _slow_address
+
+# Types by the name of the structure and the kinds of its fields.
+_known: dict[tuple[Any, ...], StructureType] = {}
+_NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
 
 
 class Structure:
     """Base of all structures; a class has a tuple of ``fields``, in their order.
 
-    Arrays and structures among them are attributes of the object, too.
+    They are attributes of the object, too, as they were when it was made.
     """
 
     fields: ClassVar[tuple[str, ...]] = ()
@@ -103,48 +117,49 @@ class Structure:
     def __init__(self, **values: Any) -> None:
         if tuple(values) != self.fields:
             raise TypeError(f"{type(self).__name__} has the fields {self.fields}")
-        slots: list[int] = []
-        kinds = []
-        for name, value in values.items():
-            kind, numbers = _described(name, value)
-            kinds.append((name, kind))
-            slots += numbers
-        key = type(self).__name__, tuple(kinds)
-        self._numba_type_ = _known.setdefault(key, StructureType(*key))
+        slots: list[Any] = []
+        kinds: list[Any] = [type(self)]
+        for value in values.values():
+            kind = type(value)
+            if kind is np.ndarray:
+                if not value.flags.c_contiguous:
+                    raise ValueError(f"{type(self).__name__}: an array is not contiguous")
+                kinds.append((value.dtype.num, value.ndim))
+                slots.append(_address(value))
+                slots += value.shape
+            elif kind in _NUMBERS:
+                kinds.append(kind)
+                slots.append(_bits(value) if kind is float else value)
+            else:
+                kinds.append(id(value._numba_type_))
+                slots.append(value.address)
+        key = tuple(kinds)
+        if key not in _known:
+            _known[key] = StructureType(type(self).__name__, _types(values))
+        self._numba_type_ = _known[key]
         self._slots = np.array(slots, np.int64)
         self._numbers = self._slots.view(np.float64)
         # They have to live as long as their addresses are in use.
-        parts = (np.ndarray, Structure)
-        vars(self).update({n: value for n, value in values.items() if isinstance(value, parts)})
-        self.address = self._slots.ctypes.data
-
-    def set(self, **numbers: float) -> None:
-        """Change fields that are floating-point numbers."""
-        for name, value in numbers.items():
-            slot, kind = self._numba_type_.place(name)
-            assert kind == types.float64, name
-            self._numbers[slot] = value
-
+        self.__dict__.update(values)
+        self.address = _address(self._slots)
 
     def set_integers(self, **numbers: int) -> None:
         """Change fields that are integers."""
         for name, value in numbers.items():
-            slot, kind = self._numba_type_.place(name)
-            assert kind == types.int64, name
-            self._slots[slot] = value
+            self._slots[self._numba_type_.slots[name]] = value
 
 
-def _described(name: str, value: Any) -> tuple[Any, list[int]]:
-    """Type and slots of a field."""
-    if isinstance(value, np.ndarray):
-        if not value.flags.c_contiguous:
-            raise ValueError(f"{name} is not contiguous")
-        kind = types.Array(typeof(value).dtype, value.ndim, "C")
-        return kind, [value.ctypes.data, *value.shape]
-    if isinstance(value, Structure):
-        return value._numba_type_, [value.address]
-    if isinstance(value, bool | np.bool_):
-        return types.boolean, [int(value)]
-    if isinstance(value, float):
-        return types.float64, [int(np.float64(value).view(np.int64))]
-    return types.int64, [int(value)]
+def _bits(number: float) -> int:
+    """The bits of a floating-point number, as those of an integer."""
+    return int(unpack("=q", pack("=d", number))[0])
+
+
+def _types(values: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The types of the fields."""
+    found = []
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            found.append((name, types.Array(from_dtype(value.dtype), value.ndim, "C")))
+        else:
+            found.append((name, _NUMBERS.get(type(value)) or value._numba_type_))
+    return tuple(found)

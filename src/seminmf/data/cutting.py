@@ -28,8 +28,8 @@ _SMALL = 2**15
 _MOST_SHARDS = 16
 # With more features than this the products take so long that chunks make no difference.
 _MOST_FEATURES_FOR_CHUNKS = 512
-# What Python visits at a time: more than a block, because a visit costs some microseconds.
-_VISITED = 2**18
+# Numbers that Python visits at a time: more than a block, because a visit costs some microseconds.
+_VISITED = 2**17
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,6 @@ class Cuts:
         """Samples of the longest block."""
         return int(np.diff(self.blocks).max())
 
-    def visits(self, n_features: int) -> list[list[slice]]:
-        """Samples that Python visits together, shard by shard: several blocks at a time."""
-        rows = max(_VISITED // n_features, 1)
-        found = []
-        for first, last in pairwise(self.blocks[self.shards].tolist()):
-            count = max(1, round((last - first) / rows))
-            bounds = np.linspace(first, last, count + 1).astype(int).tolist()
-            found.append([slice(*ends) for ends in pairwise(bounds)])
-        return found
-
 
 def _evenly(last: int, count: int) -> IntArray:
     """Bounds of ``count`` parts of equal size, as far as possible, from 0 to ``last``."""
@@ -86,6 +76,12 @@ def cut_rows(
     return Cuts(_evenly(n_samples, count), shards, np.array([0, len(shards) - 1]))
 
 
+def cut_visits(n_samples: int, n_features: int) -> list[slice]:
+    """Samples that Python visits together."""
+    count = min(max(1, round(n_samples * n_features / _VISITED)), n_samples)
+    return [slice(*ends) for ends in pairwise(_evenly(n_samples, count).tolist())]
+
+
 def chunk_bounds(n_samples: int, n_features: int, n_components: int) -> IntArray:
     """Where the chunks begin and end in which the samples of a graph are gone through."""
     entries, fewest = _OWN_BLOCK
@@ -100,4 +96,4 @@ def cut_each_chunk(bounds: IntArray) -> Cuts:
     cuts = [np.linspace(*ends, _MOST_SHARDS + 1)[:-1] for ends in pairwise(bounds)]
     blocks = np.append(np.concatenate(cuts), bounds[-1]).astype(np.int64)
     shards = np.arange(len(blocks))
-    return Cuts(blocks, shards, shards[::_MOST_SHARDS])
+    return Cuts(blocks, shards, shards[::_MOST_SHARDS].copy())

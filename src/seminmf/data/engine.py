@@ -16,12 +16,12 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
-from ..compiled.kernels import add_product_kernels, no_kernels
+from ..compiled.kernels import find_product_kernels, no_kernels
 from ..compiled.passes import pass_over
 from ..compiled.products import padded_width
 from ..compiled.state import PassRoom
 from ..compiled.threads.team import Team
-from .cutting import chunk_bounds, cut_rows
+from .cutting import chunk_bounds, cut_rows, cut_visits
 from .storage import Visited, row_squares, storage_of
 
 _Result = TypeVar("_Result")
@@ -95,16 +95,11 @@ class Engine:
         The product is None without a basis.
         """
 
-        def visit_shard(parts: list[slice]) -> list[_Result]:
-            results = []
-            for rows in parts:
-                visited = self.storage.visit(rows)
-                phi = None if basis is None else visited.times(basis)
-                results.append(visit(rows, visited, phi))
-            return results
+        def visit_rows(rows: slice) -> _Result:
+            visited = self.storage.visit(rows)
+            return visit(rows, visited, None if basis is None else visited.times(basis))
 
-        shards = self.team.map(visit_shard, self.cuts.visits(self.n_features))
-        return [result for results in shards for result in results]
+        return self.team.map(visit_rows, cut_visits(self.n_samples, self.n_features))
 
     def residuals(self, basis: FloatArray, codes: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖ for every sample, computed directly."""
@@ -183,7 +178,7 @@ class Engine:
         moments = np.empty((shards, self.n_features * width), self.dtype)
         samples = self.storage.samples(self.squares, None, None, cuts.longest)
         kernels = no_kernels()
-        add_product_kernels(kernels, samples, self.dtype)
+        find_product_kernels(kernels, samples, self.dtype)
         gathered = cuts.longest if self.storage.gathers else 0
         rooms = [
             PassRoom(

@@ -15,14 +15,9 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ..compiled import state
 from ..compiled.codes import DESCEND, MEASURE, MULTIPLY, SUM, tile_rows
+from ..compiled.edges import EDGES_AT_ONCE
 from ..compiled.iteration import EDGES_PER_ITEM, iteration, phases_of
-from ..compiled.kernels import (
-    add_product_kernels,
-    cross_kernel,
-    edge_kernel,
-    no_kernels,
-    update_kernel,
-)
+from ..compiled.kernels import find_kernels, no_kernels
 from ..compiled.products import padded_width
 from ..compiled.simd.tiles import TILE
 from .cutting import cut_each_chunk
@@ -57,7 +52,7 @@ class Rule:
 _MEASURING, _SUMMING = Rule(MEASURE), Rule(SUM)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Statistics:
     """What a pass over the rows finds: terms of J, and the moments Xᵀ(d∘Y) and Yᵀ(d∘Y)."""
 
@@ -69,27 +64,26 @@ class Statistics:
 
 
 class Graph(Protocol):
-    """What the rows have to know of a graph; see `compiled.state.GraphType`."""
+    """What the rows have to know of a graph; see `graph.prepared.NeighbourGraph`."""
 
-    indptr: IntArray
-    indices: IntArray
     base: FloatArray
     pairs: IntArray
-    order: IntArray
     colour_starts: IntArray
-    groups: IntArray
     chunks: IntArray
-    """Bounds of the chunks, in samples."""
+    structure: state.Graph
 
 
 class _NoGraph:
     """Samples without edges."""
 
     def __init__(self, n_samples: int, dtype: Any) -> None:
-        self.indptr = self.indices = nobody = np.zeros(0, np.int32)
+        nobody: Any = np.zeros(0, np.int32)
         self.base, self.pairs = np.zeros(0, dtype), nobody.reshape(0, 4)
-        self.order, self.colour_starts = np.zeros(0, np.int64), np.zeros(1, np.int64)
-        self.groups, self.chunks = np.zeros(2, np.int64), np.array([0, n_samples])
+        self.colour_starts, self.chunks = np.zeros(1, np.int64), np.array([0, n_samples])
+        self.structure = state.Graph(
+            indptr=nobody, indices=nobody, base=self.base, pairs=self.pairs,
+            order=np.zeros(0, np.int64), bounds=self.colour_starts, groups=np.zeros(2, np.int64),
+        )  # fmt: skip
 
 
 @dataclass
@@ -149,7 +143,7 @@ class Rows:
         kept = self._coupled and rule.sequential
         self._following = np.empty_like(codes if kept else codes[:0])
         self._start_eta = 0.0
-        self._steps: dict[Rule, state.Step] = {}
+        self._steps: dict[int, state.Step] = {}
         self.enter(engine, terms)
 
     def enter(self, engine: Engine, terms: Any) -> None:
@@ -174,14 +168,14 @@ class Rows:
         self._grams = np.empty((shards * height, k), dtype)
         self._U, self._omega = np.zeros((m, width), dtype), np.empty((k, k), dtype)
         self._basis = state.Basis(U=self._U, omega=self._omega)
-        self._kernels = no_kernels()
+        kernels = no_kernels()
         sums = state.Sums(
             losses=np.zeros(shards), penalties=np.zeros(shards), edges=np.zeros(items),
             moments=self._moments, grams=self._grams, totals=self._totals,
         )  # fmt: skip
         self._run = state.Run(
-            samples=samples, cuts=cuts.structure, graph=_structure_of(graph),
-            terms=terms.structure, sums=sums, kernels=self._kernels,
+            samples=samples, cuts=cuts.structure, graph=graph.structure,
+            terms=terms.structure, sums=sums, kernels=kernels,
             phi=np.empty((n if self._coupled else 0, width), dtype), fit=np.empty(n, dtype),
             gathered=np.empty((gathered, m), dtype),
         )  # fmt: skip
@@ -193,18 +187,9 @@ class Rows:
             )
             for thread in range(engine.team.crew.helpers + 1)
         ]  # fmt: skip
-        self._structures: dict[tuple[int, ...], Any] = {}
-        self._find_kernels(samples)
-
-    def _find_kernels(self, samples: state.Samples) -> None:
-        dtype, run, terms = self._engine.dtype, self._run, self._terms.structure
+        self._structures: dict[tuple[int, int, int], state.Point] = {}
         point, step = self._structure(self._current), self._step_of(self._rule)
-        add_product_kernels(self._kernels, samples, dtype)
-        self._kernels.set_integers(
-            add_cross=cross_kernel(dtype),
-            update_codes=update_kernel(dtype, run, self._rooms[0], point, step),
-            weigh_edges=edge_kernel(dtype, _structure_of(self._graph), terms),
-        )
+        find_kernels(kernels, dtype, self._run, self._rooms[0], point, step)
 
     # What a run asks of its rows
 
@@ -258,7 +243,7 @@ class Rows:
             self._U[:, : basis.shape[1]] = basis
             self._omega[:] = omega
         step = self._step_of(rule)
-        step.set(alpha=alpha, penalty=penalty, start_eta=start_eta, eta=eta)
+        step.change(alpha, penalty, start_eta, eta)
         old, new_point = self._structure(self._current), self._structure(new)
         arguments = self._run, self._basis, old, new_point, step
         self._engine.team.call(iteration, self._rooms, arguments, self._phases)
@@ -268,27 +253,19 @@ class Rows:
         return Statistics(loss, graph_penalty, codes_penalty, moment, self._grams[:k].copy())
 
     def _step_of(self, rule: Rule) -> state.Step:
-        if rule not in self._steps:
-            self._steps[rule] = rule.step(0.0, 0.0, 0.0, 0.0)
-        return self._steps[rule]
+        if rule.kind not in self._steps:
+            self._steps[rule.kind] = rule.step(0.0, 0.0, 0.0, 0.0)
+        return self._steps[rule.kind]
 
-    def _structure(self, point: _Point) -> Any:
-        """The point for compiled code; arrays change their places, so that there are several."""
-        arrays = point.codes, point.residuals, point.weights, point.edges, self._following
-        key = tuple(map(id, arrays))
+    def _structure(self, point: _Point) -> state.Point:
+        """The point for compiled code. Codes change their places, so that there are several."""
+        key = id(point), id(point.codes), id(self._following)
         if key not in self._structures:
             self._structures[key] = state.Point(
                 codes=point.codes, residuals=point.residuals, weights=point.weights,
                 edges=point.edges, following=self._following,
             )  # fmt: skip
         return self._structures[key]
-
-
-def _structure_of(graph: Graph) -> state.Graph:
-    return state.Graph(
-        indptr=graph.indptr, indices=graph.indices, base=graph.base, pairs=graph.pairs,
-        order=graph.order, bounds=graph.colour_starts, groups=graph.groups,
-    )  # fmt: skip
 
 
 def room_of(
@@ -307,7 +284,7 @@ def room_of(
         weighted=np.zeros((longest, width if sparse else k), dtype), fitted=np.empty(m, dtype),
         tiles=np.zeros((tile_rows(k, width), TILE), dtype), sums=np.zeros((TILE, k), dtype),
         sizes=np.empty((k, k), dtype), columns=np.empty((k, k), np.int64),
-        split=np.empty(k, np.int64), lengths=np.zeros(3 * TILE, dtype),
+        split=np.empty(k, np.int64), lengths=np.empty(3 * EDGES_AT_ONCE, dtype),
     )  # fmt: skip
 
 
@@ -324,7 +301,7 @@ def run_without_samples(count: int, dtype: Any) -> state.Run:
     )  # fmt: skip
     return state.Run(
         samples=samples, cuts=state.Cuts(blocks=numbers, shards=numbers, chunks=numbers),
-        graph=_structure_of(_NoGraph(0, dtype)), terms=terms,
+        graph=_NoGraph(0, dtype).structure, terms=terms,
         sums=state.Sums(
             losses=floats, penalties=floats, edges=floats, moments=rows, grams=rows, totals=floats
         ),

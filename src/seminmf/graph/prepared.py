@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,19 +12,11 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from .._types import FloatArray, IntArray
 from ..compiled.colouring import greedy_colours, group_by_colour, list_edges
+from ..compiled.edges import EDGES_AT_ONCE, edge_weights
+from ..compiled.state import Graph
 
 # Samples are renumbered if so many more of the edges are then within a chunk.
 _WORTH_RENUMBERING = 0.2
-# Edges whose lengths are calculated together, so that their temporaries stay small.
-_EDGES_AT_ONCE = 2**16
-
-
-class Measure(Protocol):
-    """How the length of an edge counts; see `problem.losses`."""
-
-    def weights(
-        self, lengths: FloatArray, floor: float, share: FloatArray | None = None
-    ) -> FloatArray: ...
 
 
 def _inverse(numbering: IntArray) -> IntArray:
@@ -129,11 +121,16 @@ class NeighbourGraph:
             numbering=None,
         )
 
-    def edge_weights(self, codes: FloatArray, measure: Measure, floor: float) -> FloatArray:
-        """W_ij at these codes, in the places of ``base``."""
-        edges = np.empty_like(self.base)
-        for first in range(0, len(self.pairs), _EDGES_AT_ONCE):
-            one, other, entry, mirror = self.pairs[first : first + _EDGES_AT_ONCE].T
-            lengths = np.linalg.norm(codes[one] - codes[other], axis=1)
-            edges[entry] = edges[mirror] = measure.weights(lengths, floor, self.base[entry])
+    @cached_property
+    def structure(self) -> Graph:
+        """For compiled code."""
+        return Graph(
+            indptr=self.indptr, indices=self.indices, base=self.base, pairs=self.pairs,
+            order=self.order, bounds=self.colour_starts, groups=self.groups,
+        )  # fmt: skip
+
+    def edge_weights(self, codes: FloatArray, terms: Any) -> FloatArray:
+        """W_ij at these codes for the terms of an objective, in the places of ``base``."""
+        edges, room = np.empty_like(self.base), np.empty(3 * EDGES_AT_ONCE, codes.dtype)
+        edge_weights(self.structure, terms.structure, 0, len(self.pairs), codes, edges, room)
         return edges

@@ -2,7 +2,8 @@
 
     moment = Xᵀ(d∘V)  (m × k),   gram = Vᵀ(d∘V)  (k × k)
 
-by one of two rules. Both lower tr(U (G + diag ridge) Uᵀ) − 2 tr(moment Uᵀ).
+by one of two rules. Both lower tr(U (G + diag ridge) Uᵀ) − 2 tr(moment Uᵀ) with ridge_j = β/2‖u_j‖,
+the weights of β Σ_j ‖u_j‖ at the present basis, lengths not below a floor.
 """
 
 from __future__ import annotations
@@ -15,18 +16,38 @@ from .._types import FloatArray
 from ..compiled import state
 from ..compiled.basis import RANK_TOLERANCE, nonnegative_basis, solve_basis
 from ..compiled.blas import product_address
-from ..compiled.kernels import cross_kernel, update_kernel
+from ..compiled.kernels import cross_kernel, find_kernels
 from ..compiled.simd.tiles import TILE
 from ..data.rows import Rule, room_of, run_without_samples
+
+
+class Basis:
+    """A basis U with what follows from it: Ω = UᵀU, and the lengths of its vectors."""
+
+    __slots__ = ("U", "lengths", "omega", "penalty")
+
+    def __init__(
+        self, U: FloatArray, omega: FloatArray, lengths: FloatArray, penalty: float
+    ) -> None:
+        self.U, self.omega, self.lengths, self.penalty = U, omega, lengths, penalty
+
+    @classmethod
+    def of(cls, U: FloatArray) -> Basis:
+        lengths = np.linalg.norm(U, axis=0).astype(np.float64)
+        return cls(U, U.T @ U, lengths, float(lengths.sum()))
+
+    def ridge(self, beta: float, floor: float) -> FloatArray:
+        ridge: FloatArray = 0.5 * beta / np.maximum(self.lengths, floor)
+        return ridge
 
 
 class BasisRule(Protocol):
     """A new basis from the two moments."""
 
     def step(
-        self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """U and Ω = UᵀU, from the present ``basis``."""
+        self, moment: FloatArray, gram: FloatArray, basis: Basis, beta: float, floor: float
+    ) -> Basis:
+        """From the present ``basis``."""
 
 
 def _singular_step(moment: FloatArray, system: FloatArray) -> FloatArray:
@@ -50,17 +71,19 @@ class LeastSquaresBasis:
         self._rooms: dict[tuple[int, int], state.BasisRoom] = {}
 
     def step(
-        self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+        self, moment: FloatArray, gram: FloatArray, basis: Basis, beta: float, floor: float
+    ) -> Basis:
         updated, omega = np.empty_like(moment), np.empty(gram.shape, moment.dtype)
-        if solve_basis(moment, gram, ridge, self._room(*moment.shape), updated, omega):
-            return updated, omega
-        updated = basis.copy()
-        system = gram.astype(np.float64) + np.diag(ridge)
+        lengths, room = basis.lengths.copy(), self._room(*moment.shape)
+        total = solve_basis(moment, gram, beta, floor, lengths, room, updated, omega)
+        if total >= 0:
+            return Basis(updated, omega, lengths, total)
+        updated = basis.U.copy()
+        system = gram.astype(np.float64) + np.diag(basis.ridge(beta, floor))
         used = system.diagonal() > 0
         if used.any():
             updated[:, used] = _singular_step(moment[:, used], system[np.ix_(used, used)])
-        return updated, updated.T @ updated
+        return Basis.of(updated)
 
     def _room(self, m: int, k: int) -> state.BasisRoom:
         if (m, k) not in self._rooms:
@@ -79,19 +102,19 @@ class NonnegativeBasis:
         self._step = rule.step(0.0, 0.0, 0.0, 0.0)
 
     def step(
-        self, moment: FloatArray, gram: FloatArray, ridge: FloatArray, basis: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        (m, k), dtype = moment.shape, basis.dtype
-        updated, nothing = basis.copy(), np.zeros(0, dtype)
+        self, moment: FloatArray, gram: FloatArray, basis: Basis, beta: float, floor: float
+    ) -> Basis:
+        (m, k), dtype = moment.shape, basis.U.dtype
+        updated, nothing = basis.U.copy(), np.zeros(0, dtype)
         old, new = (
             state.Point(
                 codes=factor, residuals=nothing, weights=nothing, edges=nothing,
                 following=factor[:0],
             )
-            for factor in (basis, updated)
+            for factor in (basis.U, updated)
         )  # fmt: skip
         run, room = run_without_samples(m, dtype), room_of(0, 0, k, k, dtype)
-        run.kernels.set_integers(update_codes=update_kernel(dtype, run, room, old, self._step))
+        find_kernels(run.kernels, dtype, run, room, old, self._step)
         gram, bounds = np.ascontiguousarray(gram, dtype), np.array([0, m])
         nonnegative_basis(run, room, np.arange(m), bounds, moment, gram, old, new, self._step)
-        return updated, updated.T @ updated
+        return Basis.of(updated)

@@ -11,13 +11,13 @@ symbol     name in the code
 ω_i        sample weights, ``share``
 d_i        weights of the loss, ``Loss.weights``
 W_ij       edge weights, written by ``compiled.edges``
-b_j        basis weights, ``Objective.basis_weights``
+β b_j      ``Basis.ridge``
 =========  ======================================================
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -75,11 +75,6 @@ class Objective:
             loss + self.alpha * graph_penalty + self.mu * codes_penalty + self.beta * basis_penalty
         )
 
-    def basis_weights(self, basis_lengths: FloatArray) -> FloatArray:
-        """ρ'(t)/2t of the norm."""
-        weights: FloatArray = 0.5 / np.maximum(basis_lengths, self.floors.basis)
-        return weights
-
     def codes_penalty(self, codes: FloatArray, share: FloatArray | None) -> float:
         """Σ ω π(v)."""
         return 0.0 if self.penalty is None else self.penalty.measure(codes, share)[0]
@@ -88,20 +83,21 @@ class Objective:
         self, graph_penalty: float, codes_penalty: float, basis_penalty: float
     ) -> float:
         """The c that minimises J(U/c, cV) = const + α cᵖ P + μ cᵠ S + β Q / c."""
+        if not self.rescalable:
+            return 1.0
         terms = [(self.alpha * graph_penalty, self.graph.power)]
         if self.penalty is not None:
             terms.append((self.mu * codes_penalty, self.penalty.power))
-        return _balance(terms, self.beta * basis_penalty) if self.rescalable else 1.0
+        return _balance(terms, self.beta * basis_penalty)
 
     def rescaled(self, scale: float) -> Objective:
         """The objective J' with J'(U, V) = J(U/c, cV): only α, μ and β change."""
         power = 0 if self.penalty is None else self.penalty.power
-        return replace(
-            self,
-            alpha=self.alpha * scale**self.graph.power,
-            beta=self.beta / scale,
-            mu=self.mu * scale**power,
-        )
+        # In each iteration, where dataclasses.replace would take as long as a small pass.
+        return Objective(
+            self.loss, self.graph, self.alpha * scale**self.graph.power, self.beta / scale,
+            self.penalty, self.mu * scale**power, self.floors,
+        )  # fmt: skip
 
     def terms(self, dtype: Any, cancellation: float) -> Terms:
         """For compiled code; residuals below that share of ‖x‖² are computed directly."""
@@ -129,7 +125,7 @@ def _balance(terms: list[tuple[float, float]], opposite: float) -> float:
     terms = [(p * a, p + 1) for a, p in terms if a > 0]
     if not terms or not opposite > 0:
         return 1.0
-    if len({power for _, power in terms}) == 1:
+    if all(power == terms[0][1] for _, power in terms):
         return float((opposite / sum(a for a, _ in terms)) ** (1 / terms[0][1]))
     # Newton's method on log c: the sum is convex there, and begins above its root.
     c = min((opposite / a) ** (1 / power) for a, power in terms)

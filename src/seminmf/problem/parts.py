@@ -51,6 +51,8 @@ class Part(BaseEstimator):
     @property
     def is_resolved(self) -> bool:
         """Whether all its parameters are numbers, and none is left to the data."""
+        if not _names(self.value):
+            return True
         return all(value != "auto" for value in self.parameters.values())
 
     def with_scale(self, scale: float) -> Self:
@@ -65,6 +67,8 @@ class Part(BaseEstimator):
 
     def numbers(self) -> tuple[float, ...]:
         """The parameters as finite numbers."""
+        if not _names(self.value):
+            return ()
         for name, value in self.parameters.items():
             number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
             if not number or not np.isfinite(value):

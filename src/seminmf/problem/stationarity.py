@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from .._types import FloatArray
 from ..data import Engine, Visited
 from ..graph.prepared import NeighbourGraph
-from .basis import LeastSquaresBasis
+from .basis import Basis, LeastSquaresBasis
 from .objective import Objective
 
 
@@ -39,13 +39,13 @@ def kkt_residual(
     of_codes = _codes_residual(objective, engine, graph, share, factors, weights)
     moment = engine.adjoint_times(weights[:, None] * codes)
     gram = codes.T @ (weights[:, None] * codes)
-    ridge = objective.beta * objective.basis_weights(np.linalg.norm(basis, axis=0))
-    system = gram + np.diag(ridge)
+    beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
+    system = gram + np.diag(now.ridge(beta, floor))
     if nonnegative:
         curvature = np.maximum(system.diagonal(), 1e-300)
         delta = basis - np.maximum(basis - (basis @ system - moment) / curvature, 0)
     else:
-        delta = basis - LeastSquaresBasis().step(moment, gram, ridge, basis)[0]
+        delta = basis - LeastSquaresBasis().step(moment, gram, now, beta, floor).U
     of_basis = _ratio(
         float(((delta @ system) * delta).sum()), float(((basis @ system) * basis).sum())
     )
@@ -70,7 +70,7 @@ def _codes_residual(
     pull: Any = None
     degree: FloatArray = np.zeros(0)
     if graph is not None:
-        edges = graph.edge_weights(codes, objective.graph, objective.floors.edge)
+        edges = graph.edge_weights(codes, objective.terms(codes.dtype, 0.0))
         laplacian = sp.csr_array((edges, graph.indices, graph.indptr), shape=(len(codes),) * 2)
         pull = laplacian @ codes
         degree = np.asarray(laplacian.sum(axis=1)).ravel()

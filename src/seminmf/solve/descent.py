@@ -15,12 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from .._types import FloatArray
 from ..data import LazyCompression, Rows, Rule, Space, Statistics, Subspace
 from ..graph.prepared import NeighbourGraph
-from ..problem.basis import BasisRule
+from ..problem.basis import Basis, BasisRule
 from ..problem.objective import Floors, Objective, Terms
 
 # ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses half the digits when it is this small against ‖x‖²:
@@ -39,17 +37,13 @@ class Scheme:
     accelerate: bool
 
 
-@dataclass
 class _Point:
     """A basis, and what the pass over the rows with it has found."""
 
-    basis: FloatArray
-    lengths: FloatArray
-    found: Statistics
+    __slots__ = ("basis", "found")
 
-    @property
-    def basis_penalty(self) -> float:
-        return float(self.lengths.sum())
+    def __init__(self, basis: Basis, found: Statistics) -> None:
+        self.basis, self.found = basis, found
 
 
 class Descent:
@@ -89,9 +83,9 @@ class Descent:
         self._rows = Rows(
             space.engine, self._terms(), self.scheme.codes, graph, numbering, self._share, codes
         )
-        omega = basis.T @ basis
-        found = self._rows.measure(basis, omega, self._alpha, self.objective.mu)
-        self._current = _Point(basis, np.linalg.norm(basis, axis=0), found)
+        measured = Basis.of(basis)
+        found = self._rows.measure(basis, measured.omega, self._alpha, self.objective.mu)
+        self._current = _Point(measured, found)
         self._moments = found.moment, found.gram
         self._from_codes = True
         if self.scheme.accelerate:
@@ -122,7 +116,7 @@ class Descent:
     def _value(self, point: _Point) -> float:
         found = point.found
         return self.objective.total(
-            found.loss, found.graph_penalty, found.codes_penalty, point.basis_penalty
+            found.loss, found.graph_penalty, found.codes_penalty, point.basis.penalty
         )
 
     @property
@@ -133,7 +127,7 @@ class Descent:
     def factors(self) -> tuple[FloatArray, FloatArray]:
         """Copies of (U, V), U in the features of the space, in the units of the original α, β."""
         scale = self.space.engine.dtype.type(self.scale)
-        return self._current.basis / scale, self._rows.codes * scale
+        return self._current.basis.U / scale, self._rows.codes * scale
 
     def residuals(self) -> FloatArray:
         """A copy of the length of each sample's residual."""
@@ -174,11 +168,12 @@ class Descent:
 
     def _advance(self, eta: float) -> _Point:
         """Basis and codes step; the codes are those of the rows' trial point."""
-        objective, now = self.objective, self._current
-        ridge = objective.beta * objective.basis_weights(now.lengths)
-        basis, omega = self.scheme.basis.step(*self._moments, ridge, now.basis)
-        found = self._rows.advance(basis, omega, self._alpha, objective.mu, eta)
-        return _Point(basis, np.sqrt(omega.diagonal()), found)
+        objective, now = self.objective, self._current.basis
+        moment, gram = self._moments
+        floor = objective.floors.basis
+        basis = self.scheme.basis.step(moment, gram, now, objective.beta, floor)
+        found = self._rows.advance(basis.U, basis.omega, self._alpha, objective.mu, eta)
+        return _Point(basis, found)
 
     def _accept(self, trial: _Point, eta: float) -> None:
         self._rows.accept(eta)
@@ -197,7 +192,7 @@ class Descent:
         """Make the best of the scale of V against U, by changing the weights instead of both."""
         found = self._current.found
         change = self.objective.best_scale(
-            found.graph_penalty, found.codes_penalty, self._current.basis_penalty
+            found.graph_penalty, found.codes_penalty, self._current.basis.penalty
         )
         self.objective = self.objective.rescaled(change)
         self.scale *= change
@@ -208,7 +203,8 @@ class Descent:
         """Go on in the compressed features. From the first basis step on U lies in them."""
         space = None if self._waiting is None else self._waiting.due()
         if space is not None and space.compression is not None:
-            self._current.basis = space.compression.lower(self._current.basis)
+            now = self._current.basis
+            now.U = space.compression.lower(now.U)
             moment, gram = self._moments
             self._moments = space.compression.lower(moment), gram
             self._take_up(space)
@@ -223,7 +219,7 @@ class Descent:
         """Go on in the space around the subspace; returns J, now with all its digits."""
         space = self.space
         assert isinstance(space, Subspace)
-        basis, codes = space.widened(self._current.basis), self._rows.codes
+        basis, codes = space.widened(self._current.basis.U), self._rows.codes
         del self._current, self._rows  # as large as what takes their place
         self._settle(space.wider, basis, codes)
         return self.value

@@ -15,7 +15,7 @@ import scipy.linalg as la
 from .._types import FloatArray
 from ..data import Engine
 from ..data.samples import weighted_median
-from ..problem.basis import LeastSquaresBasis
+from ..problem.basis import Basis, LeastSquaresBasis
 from .projection import nonnegative_codes
 
 # Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
@@ -97,14 +97,14 @@ def _refined(
 ) -> Start:
     """Exact least squares for U and V in turn, in the few dimensions of the leading axes."""
     small = Engine(np.ascontiguousarray(scores), codes.shape[1], team=team)
-    ridge = np.zeros(codes.shape[1])
-    basis = np.zeros((scores.shape[1], codes.shape[1]), codes.dtype)
+    rule = LeastSquaresBasis()
+    basis = Basis.of(np.zeros((scores.shape[1], codes.shape[1]), codes.dtype))
     for _ in range(_ROUNDS):
         weighted = weights * codes
         moment = small.adjoint_times(weighted)
-        basis, _ = LeastSquaresBasis().step(moment, codes.T @ weighted, ridge, basis)
-        nonnegative_codes(small, basis, codes)
-    return axes @ basis, codes
+        basis = rule.step(moment, codes.T @ weighted, basis, 0.0, 1.0)
+        nonnegative_codes(small, basis.U, codes)
+    return axes @ basis.U, codes
 
 
 def nonnegative_svd_start(

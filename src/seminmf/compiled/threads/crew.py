@@ -19,7 +19,7 @@ import numpy as np
 
 from ..jit import borrowing
 from ..state import Call
-from .phases import FIRST_PHASE, counters_for, watch
+from .phases import counters_for, watch
 
 # How often a helper offers its core to others before it goes to sleep: some 0.2 ms.
 _OFFERS = 500
@@ -83,18 +83,16 @@ class Crew:
         self._number += 1
         if counters_for(phases) > len(self._counters):
             self._make_call(phases)
-        # No helper is inside: all items of the next call are there to be taken.
-        self._counters[FIRST_PHASE : counters_for(phases)] = 0
         helpers = self.helpers if most is None else min(most, self.helpers)
-        begin = perf_counter()
-        invited = helpers > 0 and begin >= self._alone_until
-        if invited:
-            self._call = self._number, helpers, function, (self._open, rooms, arguments)
-            self._invite()
-        # Helpers who are not invited stay asleep: they find no new call when the bell rings.
+        begin = perf_counter() if helpers else 0.0
+        if helpers == 0 or begin < self._alone_until:
+            # Helpers who are not invited stay asleep: they find no new call when the bell rings.
+            function(self._open, self._number, rooms[0], *arguments)
+            return
+        self._call = self._number, helpers, function, (self._open, rooms, arguments)
+        self._invite()
         offers = function(self._open, self._number, rooms[0], *arguments)
-        if invited:
-            self._judge(begin, perf_counter(), offers)
+        self._judge(begin, perf_counter(), offers)
 
     def _make_call(self, phases: int) -> None:
         self._counters = np.zeros(counters_for(phases), np.int64)

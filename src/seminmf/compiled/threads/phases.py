@@ -24,7 +24,7 @@ from numba.extending import intrinsic
 from ..jit import inner
 
 _ORDER = "seq_cst"
-_OPEN, _INSIDE, FIRST_PHASE = 0, 1, 2
+_OPEN, _INSIDE, _FIRST = 0, 1, 2
 
 # Who waits longer than so many looks (some microseconds) offers its core to others that want it.
 _PATIENT = 2_000
@@ -32,7 +32,7 @@ _PATIENT = 2_000
 
 def counters_for(phases: int) -> int:
     """The number of counters of a call."""
-    return FIRST_PHASE + 2 * phases
+    return _FIRST + 2 * phases
 
 
 def _element(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -120,22 +120,26 @@ def leave(call, number, room):
         add(call.counters, _INSIDE, -1)
         return 0
     add(call.counters, _OPEN, -number)
-    return wait_for(call.counters, _INSIDE, 0)
+    offers = wait_for(call.counters, _INSIDE, 0)
+    # Nobody is inside: all items of the next call are there to be taken.
+    for i in range(_FIRST, call.counters.shape[0]):
+        call.counters[i] = 0
+    return offers
 
 
 @inner
 def take(call, phase):
     """The next item of a phase; one too high if there is none left."""
-    return add(call.counters, FIRST_PHASE + 2 * phase, 1)
+    return add(call.counters, _FIRST + 2 * phase, 1)
 
 
 @inner
 def done(call, phase):
     """Say that an item is done."""
-    add(call.counters, FIRST_PHASE + 2 * phase + 1, 1)
+    add(call.counters, _FIRST + 2 * phase + 1, 1)
 
 
 @inner
 def barrier(call, phase, items):
     """Until all items of a phase are done; returns offers as `wait_for`."""
-    return wait_for(call.counters, FIRST_PHASE + 2 * phase + 1, items)
+    return wait_for(call.counters, _FIRST + 2 * phase + 1, items)
