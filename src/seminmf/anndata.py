@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from . import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
-from .models.validation import check_choice, check_integer
 from .embedding import far_fence
+from .models.validation import check_choice, check_integer
 
 if TYPE_CHECKING:
     from anndata import AnnData

@@ -1,4 +1,4 @@
-"""Penalties on the codes for `seminmf.RobustSemiNMF`, and the class from which new ones are derived.
+"""Penalties on the codes for `seminmf.RobustSemiNMF`, and the class from which others derive.
 
 >>> from seminmf import RobustSemiNMF
 >>> from seminmf.penalties import L1

@@ -49,7 +49,9 @@ class Apart:
         # Numba wants to know the number of arguments.
         names = ["typing", "address", *inspect.signature(function).parameters]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        call.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(name, kind) for name in names]
+        )
         self.call = intrinsic(call)
 
     def __call__(self, *arguments: Any) -> Any:

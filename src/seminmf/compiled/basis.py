@@ -43,8 +43,8 @@ def _factorize(gram, beta, floor, lengths, diagonal, negative):
 def solve_basis(moment, gram, beta, floor, lengths, room, basis, omega):
     """``basis`` = moment · (gram + diag(ridge))⁻¹ by Cholesky, ``omega`` = UᵀU, and ``lengths``.
 
-    The ridge is β/2t for the present lengths t, not below the floor. Returns the sum of the lengths, or −1, with nothing written, where the system is singular to
-    working precision.
+    The ridge is β/2t for the present lengths t, not below the floor. Returns the sum of the new
+    ones, or −1, with nothing written, where the system is singular to working precision.
     """
     m, k = moment.shape
     diagonal, negative, u = room.diagonal, room.negative, room.tile

@@ -158,7 +158,11 @@ def codes_update(run, room, order, bounds, phi, omega, old, new, step):
     tied = (alpha > 0 or penalized) and rule != MEASURE
     # The tiles of a thread, see `tile_rows`. They began with zeros; lanes beyond the last sample
     # have what a tile before left there, which is looked at by nobody.
-    v, before, inverse = rows_of(tiles, 0, k), rows_of(tiles, k, 2 * k), rows_of(tiles, 2 * k, 3 * k)
+    v, before, inverse = (
+        rows_of(tiles, 0, k),
+        rows_of(tiles, k, 2 * k),
+        rows_of(tiles, 2 * k, 3 * k),
+    )
     pull, push = rows_of(tiles, 3 * k, 4 * k), rows_of(tiles, 4 * k, 5 * k)
     f, rest = rows_of(tiles, 5 * k, 5 * k + width), (5 * k + width) * TILE
     stiffness, scale = part(line, rest, rest + TILE), part(line, rest + TILE, rest + 2 * TILE)

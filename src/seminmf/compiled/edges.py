@@ -12,7 +12,6 @@ from .simd.lanes import WIDTH
 from .simd.rows import squared_distances
 from .views import part, rows_of
 
-
 # Edges for which the measure is called together.
 EDGES_AT_ONCE = 512
 

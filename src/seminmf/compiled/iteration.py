@@ -19,7 +19,7 @@ from .edges import weigh_edges
 from .jit import borrowing, inner, part_of_compiled
 from .loops import add_to, clear, copy, extrapolate, scale, sum_of
 from .measures import measure, penalize
-from .products import add_adjoint, add_cross, dense_rows, exact_residuals, gather, times
+from .products import add_adjoint, add_cross, dense_rows, exact_residuals, times
 from .threads.phases import barrier, done, enter, leave, take
 from .views import line_of, part, rows_of
 
@@ -40,11 +40,7 @@ def _rows_of_block(run, room, start, stop, origin, again):
     """Rows of X of a block. Of a chunk that begins at ``origin`` they may be there ``again``."""
     kept = run.gathered.shape[0] > 0
     place = rows_of(run.gathered, start - origin, stop - origin) if kept else room.rows
-    if kept and again:
-        rows = place
-    else:
-        rows = dense_rows(run.samples, start, stop, place)
-    return rows
+    return place if kept and again else dense_rows(run.samples, start, stop, place)
 
 
 @inner
@@ -58,9 +54,7 @@ def _residuals(run, room, rows, start, stop, basis, point):
             lost += 1
         lengths[i] = np.sqrt(max(square, lengths.dtype.type(0)))
     if lost > 0:
-        exact_residuals(
-            run.samples, rows, start, stop, basis.U, point, cancellation, room.fitted
-        )
+        exact_residuals(run.samples, rows, start, stop, basis.U, point, cancellation, room.fitted)
 
 
 @inner
@@ -100,7 +94,9 @@ def _add_moments(run, room, shard, rows, start, stop, old, new, step):
     following, kept = rows_of(new.codes, start, stop), new.following
     if step.rule == DESCEND:
         codes = following
-        following = rows_of(kept, start, stop) if kept.shape[0] > 0 else rows_of(room.following, 0, n)
+        following = (
+            rows_of(kept, start, stop) if kept.shape[0] > 0 else rows_of(room.following, 0, n)
+        )
         copy(rows_of(old.codes, start, stop), following)
         extrapolate(codes, codes.dtype.type(step.eta), following)
     weighted = rows_of(room.weighted, 0, n)
@@ -112,9 +108,7 @@ def _add_moments(run, room, shard, rows, start, stop, old, new, step):
     )  # fmt: skip
     size = sums.moments.shape[1]
     totals = part(line_of(sums.moments), shard * size, (shard + 1) * size)
-    add_adjoint(
-        run.kernels.add_adjoint, run.samples, rows, start, stop, weighted, totals
-    )
+    add_adjoint(run.kernels.add_adjoint, run.samples, rows, start, stop, weighted, totals)
 
 
 @inner
@@ -241,7 +235,8 @@ def _add_up(sums):
     for shard in range(1, count):
         add_to(rows_of(sums.moments, 0, 1), rows_of(sums.moments, shard, shard + 1))
         add_to(
-            rows_of(sums.grams, 0, height), rows_of(sums.grams, shard * height, (shard + 1) * height)
+            rows_of(sums.grams, 0, height),
+            rows_of(sums.grams, shard * height, (shard + 1) * height),
         )
     sums.totals[0], sums.totals[1] = sum_of(sums.losses), sum_of(sums.edges)
     sums.totals[2] = sum_of(sums.penalties)

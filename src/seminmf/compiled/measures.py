@@ -216,7 +216,10 @@ def _penalize_all(address, codes, parameters, shifts):
     k = codes.shape[1]
     totals = np.empty(codes.shape[0])
     for i in range(codes.shape[0]):
-        line, slopes = part(line_of(codes), i * k, (i + 1) * k), part(line_of(shifts), i * k, (i + 1) * k)
+        line, slopes = (
+            part(line_of(codes), i * k, (i + 1) * k),
+            part(line_of(shifts), i * k, (i + 1) * k),
+        )
         totals[i] = penalize(address, k, line, parameters, slopes)
     return totals
 

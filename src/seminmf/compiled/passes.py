@@ -24,7 +24,10 @@ def pass_over(call, number, room, samples, cuts, directions, weights, products, 
         for b in range(shards[shard], shards[shard + 1]):
             start, stop = blocks[b], blocks[b + 1]
             rows = dense_rows(samples, start, stop, room.rows)
-            found, weighted = rows_of(products, start, stop), rows_of(room.weighted, 0, stop - start)
+            found, weighted = (
+                rows_of(products, start, stop),
+                rows_of(room.weighted, 0, stop - start),
+            )
             times(room.kernels.times, samples, rows, start, stop, directions, found, room.spare)
             scale(part(weights, start, stop), found, weighted)
             add_adjoint(room.kernels.add_adjoint, samples, rows, start, stop, weighted, totals)

@@ -198,9 +198,7 @@ def _sample_objective(ties, v, residual, lengths, first, last, floors, weights):
     """
     terms, graph, count, k = ties.terms, ties.graph, last - first, v.shape[0]
     own, shifts = part(weights, count, count + 1), part(weights, count + 1, count + 1 + k)
-    value = measure(
-        terms.loss, 1, residual, residual, 0, floors[0], terms.loss_parameters, own
-    )
+    value = measure(terms.loss, 1, residual, residual, 0, floors[0], terms.loss_parameters, own)
     if count > 0:
         base = part(graph.base, first, last)
         value += ties.alpha * measure(
@@ -282,9 +280,7 @@ def reweighted_rows(ties, targets, factor, beyond, anchors, codes):
             anchor = part(line_of(anchors), graph.indices[e] * k, (graph.indices[e] + 1) * k)
             residual[0] = _misfit(anchor, target, factor, beyond[i], misfit)
             _distances(anchor, graph, first, last, anchors, lengths)
-            there = _sample_objective(
-                ties, anchor, residual, lengths, first, last, floors, weights
-            )
+            there = _sample_objective(ties, anchor, residual, lengths, first, last, floors, weights)
             if there <= value:
                 value = there
                 for q in range(k):

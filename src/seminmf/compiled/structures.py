@@ -114,6 +114,10 @@ class Structure:
 
     fields: ClassVar[tuple[str, ...]] = ()
 
+    def __getattr__(self, name: str) -> Any:
+        """For type checkers: fields are found before this is asked."""
+        raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+
     def __init__(self, **values: Any) -> None:
         if tuple(values) != self.fields:
             raise TypeError(f"{type(self).__name__} has the fields {self.fields}")

@@ -37,9 +37,7 @@ def part(typing, vector, start, stop):
         vector, start, stop = arguments
         source = context.make_array(signature.args[0])(context, builder, vector)
         data = builder.gep(source.data, [start])
-        return view(
-            context, builder, signature.return_type, data, [builder.sub(stop, start)]
-        )
+        return view(context, builder, signature.return_type, data, [builder.sub(stop, start)])
 
     return vector.copy(layout="C", readonly=False)(vector, types.intp, types.intp), generate
 

@@ -182,7 +182,8 @@ class Engine:
         gathered = cuts.longest if self.storage.gathers else 0
         rooms = [
             PassRoom(
-                leads=thread == 0, kernels=kernels, rows=np.empty((gathered, self.n_features), self.dtype),
+                leads=thread == 0, kernels=kernels,
+                rows=np.empty((gathered, self.n_features), self.dtype),
                 spare=np.empty(cuts.longest, self.dtype),
                 weighted=np.empty((cuts.longest, width), self.dtype),
             )

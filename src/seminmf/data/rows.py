@@ -66,11 +66,16 @@ class Statistics:
 class Graph(Protocol):
     """What the rows have to know of a graph; see `graph.prepared.NeighbourGraph`."""
 
-    base: FloatArray
-    pairs: IntArray
-    colour_starts: IntArray
-    chunks: IntArray
-    structure: state.Graph
+    @property
+    def base(self) -> FloatArray: ...
+    @property
+    def pairs(self) -> IntArray: ...
+    @property
+    def colour_starts(self) -> IntArray: ...
+    @property
+    def chunks(self) -> IntArray: ...
+    @property
+    def structure(self) -> state.Graph: ...
 
 
 class _NoGraph:
@@ -129,16 +134,15 @@ class Rows:
         codes: FloatArray,
     ) -> None:
         self._rule, self._numbering = rule, numbering
+        self._graph: Graph
         self._coupled = graph is not None
-        if graph is None:
-            graph = _NoGraph(engine.n_samples, engine.dtype)
-        self._graph = graph
+        self._graph = graph or _NoGraph(engine.n_samples, engine.dtype)
         if numbering is not None:
             codes = codes[numbering]
             share = None if share is None else share[numbering]
         self._share = share
-        self._current = _Point.of(codes, graph.base.copy())
-        self._trial = _Point.of(codes.copy(), graph.base.copy())
+        self._current = _Point.of(codes, self._graph.base.copy())
+        self._trial = _Point.of(codes.copy(), self._graph.base.copy())
         # The points Y are kept only where neighbours want to see them before they have moved.
         kept = self._coupled and rule.sequential
         self._following = np.empty_like(codes if kept else codes[:0])

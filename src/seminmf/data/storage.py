@@ -71,7 +71,8 @@ class DenseStorage:
     """An array in memory or mapped from a file, with any strides, also one for reading only."""
 
     def __init__(self, X: FloatArray, lower: bool = False) -> None:
-        self.X, self._lower = X, lower
+        self.X: Any = X
+        self._lower = lower
         self.shape: tuple[int, int] = X.shape
         self.dtype, self.stored = X.dtype, X.size
         self.gathers = not X.flags.c_contiguous
@@ -117,7 +118,7 @@ class SparseStorage:
     gathers = False
 
     def __init__(self, X: Any) -> None:
-        self.X = X
+        self.X: Any = X
         self.shape: tuple[int, int] = X.shape
         self.dtype, self.stored = X.dtype, X.nnz
 

@@ -13,12 +13,12 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .display import Displayed
 from .._types import FloatArray, IntArray
-from .validation import check_integer
 from ..embedding import far_fence
+from .display import Displayed
 from .persistence import Saveable
 from .refinement import Averaged, Measured, refine
+from .validation import check_integer
 
 __all__ = ["FactorKMeans", "far_fence", "robust_kmeans"]
 

@@ -317,8 +317,8 @@ class L21SemiNMF(GraphSemiNMF):
 class RobustSemiNMF(L21SemiNMF):
     """`L21SemiNMF` with a loss of your choice.
 
-    Minimises Σ_i ρ(‖x_i − U v_i‖) + α Σ_{i<j} w_ij ‖v_i − v_j‖ + β Σ_j ‖u_j‖ + μ Σ_iq π(v_iq) over U
-    and V ≥ 0, with the loss ρ and the penalty π given.
+    Minimises Σ_i ρ(‖x_i − U v_i‖) + α Σ_{i<j} w_ij ‖v_i − v_j‖ + β Σ_j ‖u_j‖ + μ Σ_iq π(v_iq) over
+    U and V ≥ 0, with the loss ρ and the penalty π given.
     """
 
     def __init__(

@@ -19,7 +19,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .._files import PathLike
-from ..problem.losses import Part
+from ..problem import losses, penalties  # noqa: F401 - so that their classes are known
+from ..problem.parts import Part
 from . import searches
 from .container import (
     FORMAT_VERSION,

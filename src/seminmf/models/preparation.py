@@ -12,8 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._types import FloatArray, IntArray
-from .validation import check_choice
 from .persistence import Saveable
+from .validation import check_choice
 
 STANDARDIZATIONS = ("none", "center", "scale", "robust")
 _Method = TypeVar("_Method")

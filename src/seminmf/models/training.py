@@ -105,9 +105,7 @@ class Settings:
 
     def weights(self, units: Units) -> tuple[float, float, float]:
         """α, β and μ."""
-        alpha, beta = resolve(
-            self.alpha, self.beta, self.strength, units, self.graph_measure.power
-        )
+        alpha, beta = resolve(self.alpha, self.beta, self.strength, units, self.graph_measure.power)
         if self.codes_penalty is None:
             check.warn_if_lopsided(alpha, beta)
             return alpha, beta, 0.0
@@ -225,9 +223,7 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     solution = factorize(data, plan, squares, matrix, share, rng)
     _warn(solution, settings)
     problem = solution.problem
-    projector = Projector(
-        solution.basis, problem.loss, problem.graph, alpha, problem.penalty, mu
-    )
+    projector = Projector(solution.basis, problem.loss, problem.graph, alpha, problem.penalty, mu)
     if alpha > 0:
         projector = replace(
             projector, training=data, training_codes=solution.codes, n_neighbors=neighbours,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
-from ..models.validation import check_integer
 from ..embedding import far_fence, fit_plane, frame
+from ..models.validation import check_integer
 from ..reporting.style import Theme
 from ._common import COLOURS, MARKERS, canvas, factorization, per_sample, plain
 

@@ -1,1 +1,1 @@
-"""What is minimised: losses, penalties, the objective of both, and how near a point is to its end."""
+"""What is minimised: losses, penalties, the objective of both, and how near its end a point is."""

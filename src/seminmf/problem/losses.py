@@ -18,6 +18,7 @@ With c → 0 Huber's loss becomes the norm.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import log1p
 from typing import Any, ClassVar, Literal
@@ -25,7 +26,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from .._types import FloatArray
-from .parts import Part, agree, slope_of, tried_arguments
+from .parts import TRIED, Part, agree, slope_of
 
 __all__ = ["Cauchy", "Huber", "Loss", "Norm", "SquaredNorm", "loss_of"]
 
@@ -43,10 +44,8 @@ class Loss(Part):
     typical: ClassVar[float] = 1.0
     """What ``"auto"`` is for a parameter: so many typical residuals."""
 
-    @staticmethod
-    def weight(t: float) -> float:
-        """ρ'(t) / 2t."""
-        raise NotImplementedError
+    weight: Callable[..., float]
+    """ρ'(t) / 2t: a static method."""
 
     @property
     def quadratic(self) -> bool:
@@ -73,7 +72,7 @@ class Loss(Part):
 
     def total(self, lengths: FloatArray, share: FloatArray | None = None) -> float:
         """Σ share · ρ(length)."""
-        return self.measure(lengths, share, float(np.finfo(lengths.dtype).tiny))[0]
+        return self.measure(lengths, share)[0]
 
     def weights(
         self, lengths: FloatArray, floor: float, share: FloatArray | None = None
@@ -98,7 +97,7 @@ def _fault(value: Any, weight: Any, numbers: tuple[float, ...]) -> str:
     from ..compiled.measures import measure_block, measure_lengths
 
     block = measure_block(value, weight, numbers, np.float64)
-    t = max(numbers, default=1.0) * tried_arguments()
+    t = max(numbers, default=1.0) * TRIED
     weights = measure_lengths(block, t, None, 0.0)[1]
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         return "its weight must be a finite number, not negative, for every length."
@@ -107,7 +106,9 @@ def _fault(value: Any, weight: Any, numbers: tuple[float, ...]) -> str:
             "its weight grows with the length, so that ρ(√q) is not concave in q and no quadratic "
             "lies above it."
         )
-    slopes = slope_of(np.vectorize(lambda x: measure_lengths(block, np.array([x]), None, 0.0)[0]), t)
+    slopes = slope_of(
+        np.vectorize(lambda x: measure_lengths(block, np.array([x]), None, 0.0)[0]), t
+    )
     if not agree(2 * t * weights, slopes):
         return "its weight is not ρ'(t) / 2t for the ρ of its value."
     return ""

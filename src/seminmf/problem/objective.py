@@ -79,13 +79,11 @@ class Objective:
         """Σ ω π(v)."""
         return 0.0 if self.penalty is None else self.penalty.measure(codes, share)[0]
 
-    def best_scale(
-        self, graph_penalty: float, codes_penalty: float, basis_penalty: float
-    ) -> float:
+    def best_scale(self, graph_penalty: float, codes_penalty: float, basis_penalty: float) -> float:
         """The c that minimises J(U/c, cV) = const + α cᵖ P + μ cᵠ S + β Q / c."""
         if not self.rescalable:
             return 1.0
-        terms = [(self.alpha * graph_penalty, self.graph.power)]
+        terms: list[tuple[float, float]] = [(self.alpha * graph_penalty, self.graph.power)]
         if self.penalty is not None:
             terms.append((self.mu * codes_penalty, self.penalty.power))
         return _balance(terms, self.beta * basis_penalty)

@@ -7,6 +7,7 @@ Its functions are written in Python, as static methods; they are compiled when a
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
@@ -16,7 +17,7 @@ from sklearn.base import BaseEstimator
 from .._types import FloatArray
 
 # Arguments at which a part is tried before it is used, in units of its scale.
-_TRIED = np.geomspace(1e-3, 1e3, 61)
+TRIED = np.geomspace(1e-3, 1e3, 61)
 # Differences of a function at x(1 ± this) against its slope, and how far they may be apart.
 _STEP, _APART = 1e-5, 1e-3
 
@@ -31,10 +32,8 @@ class Part(BaseEstimator):
         super().__init_subclass__(**options)
         Part.known[cls.__name__] = cls
 
-    @staticmethod
-    def value(x: float) -> float:
-        """What it adds to the objective."""
-        raise NotImplementedError
+    value: Callable[..., float]
+    """What it adds to the objective: a static method."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -77,9 +76,6 @@ class Part(BaseEstimator):
                 )
         return tuple(float(value) for value in self.parameters.values())
 
-    def _refuse(self, what: str) -> None:
-        raise ValueError(f"{self!r} cannot be used: {what}")
-
 
 @lru_cache(maxsize=64)
 def _names(function: Any) -> tuple[str, ...]:
@@ -96,8 +92,3 @@ def agree(found: FloatArray, expected: FloatArray) -> bool:
     """Whether two ways to the same numbers end near each other, beside the largest of them."""
     size = np.maximum(np.abs(expected), 1e-3 * np.abs(expected).max())
     return bool((np.abs(found - expected) <= _APART * np.maximum(size, 1e-300)).all())
-
-
-@lru_cache(maxsize=1)
-def tried_arguments() -> FloatArray:
-    return _TRIED

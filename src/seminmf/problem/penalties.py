@@ -3,17 +3,18 @@
 A penalty is four things: its value π(v); a curvature c ≥ 0; its shift s(v), the slope that is left
 without the curvature, s(v) = π'(v) − c·v; and its power p under rescaling, π(a·v) = aᵖ π(v). Where
 π(v) − ½c·v² is concave, the quadratic ½c·v² + s(u)·v + const touches it at u and lies above it, and
-that is what every solver minimises. Rescaling, stationarity and ``transform`` read it from here too.
+that is what every solver minimises. Rescaling, stationarity and ``transform`` read it from here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .._types import FloatArray
-from .parts import Part, agree, slope_of, tried_arguments
+from .parts import TRIED, Part, agree, slope_of
 
 __all__ = ["L1", "CodesPenalty"]
 
@@ -35,10 +36,8 @@ class CodesPenalty(Part):
     def __init__(self, strength: float = 0.0) -> None:
         self.strength = strength
 
-    @staticmethod
-    def shift(v: float) -> float:
-        """π'(v) without the part of the curvature."""
-        raise NotImplementedError
+    shift: Callable[..., float]
+    """π'(v) without the part of the curvature: a static method."""
 
     def block(self, dtype: Any) -> Any:
         """The compiled loop over many codes."""
@@ -56,25 +55,31 @@ class CodesPenalty(Part):
 
     def check(self) -> None:
         """Refuse what the solver cannot lower, before any work."""
-        v = tried_arguments()
+        fault = self._fault()
+        if fault:
+            raise ValueError(f"{self!r} cannot be used: {fault}")
 
-        def total(codes: FloatArray) -> FloatArray:
+    def _fault(self) -> str:
+        """What is wrong with the functions; nothing if they fit together."""
+
+        def values(codes: FloatArray) -> FloatArray:
             return np.array([self.measure(np.array([[code]]))[0] for code in codes])
 
-        values, shifts = total(v), self.measure(v.reshape(1, -1))[1].ravel()
-        if not (np.isfinite(values).all() and np.isfinite(shifts).all()):
-            self._refuse("its value and its shift must be finite for every code above zero.")
+        v, shifts = TRIED, self.measure(TRIED.reshape(1, -1))[1].ravel()
+        if not (np.isfinite(values(v)).all() and np.isfinite(shifts).all()):
+            return "its value and its shift must be finite for every code above zero."
         if self.curvature < 0 or (shifts < 0).any():
-            self._refuse("its shift and its curvature must not be negative.")
+            return "its shift and its curvature must not be negative."
         if (np.diff(shifts) > 1e-9 * np.abs(shifts[:-1])).any():
-            self._refuse(
+            return (
                 "its shift grows with the code: give it a curvature, so that what is left is "
                 "concave."
             )
-        if not agree(shifts + self.curvature * v, slope_of(total, v)):
-            self._refuse("shift + curvature · v is not the slope of its value.")
-        if not agree(total(2 * v), 2**self.power * values):
-            self._refuse(f"its value at 2v is not 2^{self.power:g} times that at v; set its power.")
+        if not agree(shifts + self.curvature * v, slope_of(values, v)):
+            return "shift + curvature · v is not the slope of its value."
+        if not agree(values(2 * v), 2**self.power * values(v)):
+            return f"its value at 2v is not 2^{self.power:g} times that at v; set its power."
+        return ""
 
 
 class L1(CodesPenalty):

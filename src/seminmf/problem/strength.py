@@ -9,8 +9,8 @@ sample,
     GraphSemiNMF  λ^{3/2} = αβ² / (n² s⁴)     α = √λ s²,  β = √λ n s
 
 In both, the penalties are in proportion to √λ while they are small (the factor depends on the shape
-of the data, the graph and k), and the codes come out of the order of one. With the units a = sʳ of α
-and b = n sʳ⁻¹ of β, r being the power of the loss, the strength of a penalty on the codes is
+of the data, the graph and k), and the codes come out of the order of one. With the units a = sʳ
+of α and b = n sʳ⁻¹ of β, r being the power of the loss, the strength of a penalty on the codes is
 
     κ = μ βᵖ / (a bᵖ)
 

@@ -14,7 +14,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
-from ..data import DESCEND, MULTIPLY, Engine, LazyCompression, Rule, Space, Subspace, leading_subspace
+from ..data import (
+    DESCEND,
+    MULTIPLY,
+    Engine,
+    LazyCompression,
+    Rule,
+    Space,
+    Subspace,
+    leading_subspace,
+)
 from ..graph.prepared import NeighbourGraph
 from ..problem.basis import LeastSquaresBasis, NonnegativeBasis
 from ..problem.losses import Loss, Norm

@@ -13,9 +13,9 @@ from math import isfinite
 import numpy as np
 
 from .._types import FloatArray
-from .descent import Descent
 from ..data import Space
 from ..problem.objective import Objective
+from .descent import Descent
 
 # Where J falls by a smaller share than this per iteration, a subspace has given what it can: its
 # lowest J is above that of the whole space by more.

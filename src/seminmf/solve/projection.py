@@ -171,9 +171,7 @@ class Projector:
 
     @property
     def _objective(self) -> Objective:
-        return Objective(
-            self.loss, self.graph, alpha=self.alpha, penalty=self.penalty, mu=self.mu
-        )
+        return Objective(self.loss, self.graph, alpha=self.alpha, penalty=self.penalty, mu=self.mu)
 
     def codes(self, X: Any) -> FloatArray:
         if self.training_codes is None:

@@ -211,9 +211,7 @@ def typical_residual(
     engine: Engine, k: int, weights: FloatArray, share: FloatArray | None
 ) -> float:
     """The median distance of a sample from the span of the k leading directions of X."""
-    _, scores = _leading_axes(
-        engine, k, weights[:, None], np.random.RandomState(_SEED), more=False
-    )
+    _, scores = _leading_axes(engine, k, weights[:, None], np.random.RandomState(_SEED), more=False)
     left = engine.squares - np.einsum("ij,ij->i", scores[:, :k], scores[:, :k])
     return weighted_median(np.sqrt(np.maximum(left, 0)), share)
 

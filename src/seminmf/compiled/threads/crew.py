@@ -51,7 +51,7 @@ def _seconds_per_offer() -> float:
 
 
 class Crew:
-    """Runs ``function(call, number, room, *arguments)`` on the caller and on up to ``helpers`` threads.
+    """Runs ``function(call, number, room, *arguments)`` on the caller and on ``helpers`` threads.
 
     The function shares its work as in `phases`, comes to the same result whoever takes part, and
     returns how often it offered its core to others while it waited. Each thread has a room of its

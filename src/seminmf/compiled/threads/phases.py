@@ -115,7 +115,7 @@ def enter(call, number, room):
 
 @inner
 def leave(call, number, room):
-    """The end of a thread's part; that of the leader closes the call. Returns offers as `wait_for`."""
+    """The end of a thread's part; that of the leader closes the call. Returns its offers."""
     if not room.leads:
         add(call.counters, _INSIDE, -1)
         return 0

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._types import FloatArray, IntArray
-from ...models.clustering import far_fence, robust_kmeans
 from ...data import row_squares
 from ...metrics import majority_accuracy, majority_labels, nmi
+from ...models.clustering import far_fence, robust_kmeans
 from .pictures import Scale
 from .plane import Plane, lay_out
 from .subject import Subject
