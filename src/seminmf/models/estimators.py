@@ -1,7 +1,7 @@
 """The four factorizations as scikit-learn estimators: parameters, and which parts they stand for.
 
 X (n × m) ≈ V Uᵀ with codes V (n × k) ≥ 0 and basis U (m × k); ``components_`` is Uᵀ. There is no
-arithmetic here: `seminmf.training` is imported when a fit begins, and with it the compiler.
+arithmetic here: `training` is imported when a fit begins, and with it the compiler.
 """
 
 from __future__ import annotations

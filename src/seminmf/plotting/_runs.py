@@ -161,7 +161,7 @@ def _path(models: Any) -> tuple[FloatArray, list[Any]]:
 def _loss_share(fitted: Any) -> float:
     """The loss as a share of the objective."""
     total = float(fitted.objective_)
-    loss = float(fitted._loss.value(np.asarray(fitted.residuals_)))
+    loss = fitted.loss_.total(np.asarray(fitted.residuals_))
     return min(loss / total, 1.0) if total > 0 else 1.0
 
 

@@ -23,6 +23,7 @@ _FORMULAS = {
     "SemiNMF": "‖X − V Uᵀ‖²   over U, V ≥ 0",
     "GraphSemiNMF": "‖X − V Uᵀ‖² + α Σ w_ij ‖v_i − v_j‖² + β Σ ‖u_j‖   over U, V ≥ 0",
     "L21SemiNMF": "Σ ‖x_i − U v_i‖ + α Σ w_ij ‖v_i − v_j‖ + β Σ ‖u_j‖   over U, V ≥ 0",
+    "RobustSemiNMF": "Σ ρ(‖x_i − U v_i‖) + α Σ w_ij ‖v_i − v_j‖ + β Σ ‖u_j‖   over U, V ≥ 0",
 }
 
 Section = tuple[str, str, str]
@@ -51,6 +52,8 @@ def _objective(found: Findings) -> str:
     words += "." if fitted.converged_ else "; it was ended by their limit, not by convergence."
     formula = _FORMULAS.get(type(fitted).__name__)
     if formula:
+        if fitted.l1_ > 0:
+            formula = formula.replace("   over", " + μ Σ π(v_iq)   over")
         written = re.sub(r"_(\w+)", r"<sub>\1</sub>", text(formula))
         words += f'</p><p class="formula lead">{written}'
     last = "–"
@@ -94,6 +97,10 @@ def _again(found: Findings) -> str:
         ("α used", number(fitted.alpha_)),
         ("β used", number(fitted.beta_)),
     ]
+    if fitted.l1_ > 0:
+        outcome.append(("μ used", number(fitted.l1_)))
+    if fitted.loss_.get_params():
+        outcome.append(("ρ used", f"<code>{text(str(fitted.loss_))}</code>"))
     here = environment()
     versions = [(text(name), text(here[name])) for name in _VERSIONS if name in here]
     seed = ""

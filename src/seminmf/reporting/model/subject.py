@@ -111,8 +111,8 @@ def _factorizer(model: Any) -> Any:
     missing = [name for name in _NEEDED if not hasattr(factorizer, name)]
     if missing:
         raise ValueError(
-            f"model must be a factorization of seminmf (NMF, SemiNMF, GraphSemiNMF, L21SemiNMF) or "
-            f"a FactorKMeans of one: {type(factorizer).__name__} has no {missing[0]}."
+            "model must be a factorization of seminmf (NMF, SemiNMF, GraphSemiNMF, L21SemiNMF, "
+            f"RobustSemiNMF) or a FactorKMeans of one: {type(factorizer).__name__} has no {missing[0]}."
         )
     return factorizer
 
