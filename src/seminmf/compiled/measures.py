@@ -143,6 +143,7 @@ def _compiled(
     return at_an_address(loop, _signature(template, dtype), keep=keep)
 
 
+@lru_cache(maxsize=256)
 def _block(
     template: Any, second: str, functions: tuple[Scalar, Scalar], values: tuple[float, ...],
     dtype: Any,

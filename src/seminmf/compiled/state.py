@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from struct import pack_into
+
 from .structures import Structure
 
 
@@ -96,8 +98,8 @@ class Step(Structure):
     fields = ("rule", "sweeps", "root", "alpha", "penalty", "start_eta", "eta")
 
     def change(self, alpha: float, penalty: float, start_eta: float, eta: float) -> None:
-        """The numbers of the next call."""
-        self._numbers[3:] = alpha, penalty, start_eta, eta
+        """The numbers of the next call: the last four fields, behind three of eight bytes."""
+        pack_into("=4d", self._slots, 24, alpha, penalty, start_eta, eta)
 
 
 class Room(Structure):

@@ -11,6 +11,7 @@ what had to be compiled.
 from __future__ import annotations
 
 import ctypes
+from array import array
 from struct import pack, unpack
 from typing import Any, ClassVar
 
@@ -114,10 +115,6 @@ class Structure:
 
     fields: ClassVar[tuple[str, ...]] = ()
 
-    def __getattr__(self, name: str) -> Any:
-        """For type checkers: fields are found before this is asked."""
-        raise AttributeError(f"{type(self).__name__} has no field {name!r}")
-
     def __init__(self, **values: Any) -> None:
         if tuple(values) != self.fields:
             raise TypeError(f"{type(self).__name__} has the fields {self.fields}")
@@ -141,11 +138,16 @@ class Structure:
         if key not in _known:
             _known[key] = StructureType(type(self).__name__, _types(values))
         self._numba_type_ = _known[key]
-        self._slots = np.array(slots, np.int64)
-        self._numbers = self._slots.view(np.float64)
-        # They have to live as long as their addresses are in use.
-        self.__dict__.update(values)
-        self.address = _address(self._slots)
+        self._slots = array("q", slots)
+        self.address = self._slots.buffer_info()[0]
+        # The arrays have to live as long as their addresses are in use.
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["_values"][name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}") from None
 
     def set_integers(self, **numbers: int) -> None:
         """Change fields that are integers."""

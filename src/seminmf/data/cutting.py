@@ -48,12 +48,18 @@ class Cuts:
     @property
     def most_shards(self) -> int:
         """Of a chunk."""
-        return int(np.diff(self.chunks).max())
+        return largest_part(self.chunks)
 
     @property
     def longest(self) -> int:
         """Samples of the longest block."""
-        return int(np.diff(self.blocks).max())
+        return largest_part(self.blocks)
+
+
+def largest_part(bounds: IntArray) -> int:
+    """The largest difference of consecutive bounds."""
+    # NumPy's functions are slow beside a fit of small data, which is not cut.
+    return int(bounds[1] - bounds[0]) if len(bounds) == 2 else int(np.diff(bounds).max())
 
 
 def _evenly(last: int, count: int) -> IntArray:

@@ -20,7 +20,7 @@ from ..compiled.iteration import EDGES_PER_ITEM, iteration, phases_of
 from ..compiled.kernels import find_kernels, no_kernels
 from ..compiled.products import padded_width
 from ..compiled.simd.tiles import TILE
-from .cutting import cut_each_chunk
+from .cutting import cut_each_chunk, largest_part
 from .engine import Engine, unpacked_moment
 from .storage import DenseStorage
 
@@ -164,7 +164,7 @@ class Rows:
         items = -(-len(graph.pairs) // EDGES_PER_ITEM)
         # A chunk whose rows have to be gathered keeps them for the second product.
         keeps = numbering is not None and not engine.sparse
-        gathered = int(np.diff(graph.chunks).max()) if keeps else 0
+        gathered = largest_part(graph.chunks) if keeps else 0
         self._engine, self._terms = engine, terms
         self._phases = phases_of(len(graph.colour_starts) - 1, len(cuts.chunks) - 1)
         self._totals = np.zeros(3)
@@ -192,8 +192,9 @@ class Rows:
             for thread in range(engine.team.crew.helpers + 1)
         ]  # fmt: skip
         self._structures: dict[tuple[int, int, int], state.Point] = {}
-        point, step = self._structure(self._current), self._step_of(self._rule)
-        find_kernels(kernels, dtype, self._run, self._rooms[0], point, step)
+        self._old, self._new = self._structure(self._current), self._structure(self._trial)
+        step = self._step_of(self._rule)
+        find_kernels(kernels, dtype, self._run, self._rooms[0], self._old, step)
 
     # What a run asks of its rows
 
@@ -201,46 +202,49 @@ class Rows:
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float
     ) -> Statistics:
         """Everything that follows from the basis and the current codes, and the moments at them."""
-        return self._pass(self._current, basis, omega, _MEASURING, alpha, penalty, 0.0, 0.0)
+        return self._pass(self._old, basis, omega, _MEASURING, alpha, penalty, 0.0, 0.0)
 
     def advance(
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float, eta: float
     ) -> Statistics:
         """New codes into the trial point, and the moments at the point beyond them by ``eta``."""
         start = self._start_eta
-        return self._pass(self._trial, basis, omega, self._rule, alpha, penalty, start, eta)
+        return self._pass(self._new, basis, omega, self._rule, alpha, penalty, start, eta)
 
     def accept(self, eta: float) -> None:
         """Make the trial point the current one; the next step starts beyond it by ``eta``."""
         self._current, self._trial = self._trial, self._current
         if len(self._following):
             self._trial.codes, self._following = self._following, self._trial.codes
+        self._old, self._new = self._new, self._structure(self._trial)
         self._start_eta = eta
 
     def restart(self) -> tuple[FloatArray, FloatArray]:
         """Have the next step start from the current codes themselves; returns their moments."""
         self._trial.codes[:] = self._current.codes
         self._start_eta = 0.0
-        found = self._pass(self._current, None, None, _SUMMING, 0.0, 0.0, 0.0, 0.0)
+        found = self._pass(self._old, None, None, _SUMMING, 0.0, 0.0, 0.0, 0.0)
         return found.moment, found.gram
 
     @property
     def codes(self) -> FloatArray:
-        """A copy of the current codes, in the given order of the samples."""
+        """The current codes, in the given order of the samples; not to be kept."""
         return self._in_given_order(self._current.codes)
 
     @property
     def residuals(self) -> FloatArray:
-        """A copy of the length of each sample's residual."""
+        """The length of each sample's residual; not to be kept."""
         return self._in_given_order(self._current.residuals)
 
     def _in_given_order(self, rows: FloatArray) -> FloatArray:
+        if self._numbering is None:
+            return rows
         ordered = np.empty_like(rows)
-        ordered[slice(None) if self._numbering is None else self._numbering] = rows
+        ordered[self._numbering] = rows
         return ordered
 
     def _pass(
-        self, new: _Point, basis: FloatArray | None, omega: FloatArray | None, rule: Rule,
+        self, new: state.Point, basis: FloatArray | None, omega: FloatArray | None, rule: Rule,
         alpha: float, penalty: float, start_eta: float, eta: float,
     ) -> Statistics:  # fmt: skip
         if basis is not None:
@@ -248,10 +252,9 @@ class Rows:
             self._omega[:] = omega
         step = self._step_of(rule)
         step.change(alpha, penalty, start_eta, eta)
-        old, new_point = self._structure(self._current), self._structure(new)
-        arguments = self._run, self._basis, old, new_point, step
+        arguments = self._run, self._basis, self._old, new, step
         self._engine.team.call(iteration, self._rooms, arguments, self._phases)
-        k = new.codes.shape[1]
+        k = len(self._omega)
         moment = unpacked_moment(self._moments, self._engine.n_features, k, self._engine.sparse)
         loss, graph_penalty, codes_penalty = self._totals.tolist()
         return Statistics(loss, graph_penalty, codes_penalty, moment, self._grams[:k].copy())

@@ -51,9 +51,12 @@ class Terms:
     keeps: Any
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Objective:
-    """The whole of J; see the module's docstring."""
+    """The whole of J; see the module's docstring. Not changed once it is made.
+
+    (Not frozen, because a frozen one takes as long to make as a small pass over the rows.)
+    """
 
     loss: Loss
     graph: Loss
@@ -62,11 +65,6 @@ class Objective:
     penalty: CodesPenalty | None = None
     mu: float = 0.0
     floors: Floors = PAPER_FLOORS
-
-    @property
-    def rescalable(self) -> bool:
-        """Whether the scale of V against U matters to J and has a best value."""
-        return (self.alpha > 0 or self.mu > 0) and self.beta > 0
 
     def total(
         self, loss: float, graph_penalty: float, codes_penalty: float, basis_penalty: float
@@ -81,17 +79,18 @@ class Objective:
 
     def best_scale(self, graph_penalty: float, codes_penalty: float, basis_penalty: float) -> float:
         """The c that minimises J(U/c, cV) = const + α cᵖ P + μ cᵠ S + β Q / c."""
-        if not self.rescalable:
-            return 1.0
-        terms: list[tuple[float, float]] = [(self.alpha * graph_penalty, self.graph.power)]
-        if self.penalty is not None:
-            terms.append((self.mu * codes_penalty, self.penalty.power))
-        return _balance(terms, self.beta * basis_penalty)
+        pull, opposite = self.alpha * graph_penalty, self.beta * basis_penalty
+        if self.penalty is None:
+            power = self.graph.power
+            return (opposite / (power * pull)) ** (1 / (power + 1)) if pull * opposite > 0 else 1.0
+        terms: list[tuple[float, float]] = [
+            (pull, self.graph.power), (self.mu * codes_penalty, self.penalty.power),
+        ]  # fmt: skip
+        return _balance(terms, opposite)
 
     def rescaled(self, scale: float) -> Objective:
         """The objective J' with J'(U, V) = J(U/c, cV): only α, μ and β change."""
         power = 0 if self.penalty is None else self.penalty.power
-        # In each iteration, where dataclasses.replace would take as long as a small pass.
         return Objective(
             self.loss, self.graph, self.alpha * scale**self.graph.power, self.beta / scale,
             self.penalty, self.mu * scale**power, self.floors,

@@ -131,7 +131,7 @@ class Descent:
 
     def residuals(self) -> FloatArray:
         """A copy of the length of each sample's residual."""
-        return self._rows.residuals
+        return self._rows.residuals.copy()
 
     def lifted_factors(self) -> tuple[FloatArray, FloatArray]:
         """The same with U in the features of X."""

@@ -112,7 +112,8 @@ def _factorizer(model: Any) -> Any:
     if missing:
         raise ValueError(
             "model must be a factorization of seminmf (NMF, SemiNMF, GraphSemiNMF, L21SemiNMF, "
-            f"RobustSemiNMF) or a FactorKMeans of one: {type(factorizer).__name__} has no {missing[0]}."
+            f"RobustSemiNMF) or a FactorKMeans of one: {type(factorizer).__name__} has no "
+            f"{missing[0]}."
         )
     return factorizer
 
