@@ -66,7 +66,7 @@ def solve_basis(moment, gram, beta, floor, lengths, room, basis, omega):
         save(room.solution, room.features, start, count, u)
     copy(room.solution, basis)
     clear(line_of(room.products))
-    add_cross(room.add_cross, room.blas, room.solution, room.solution, room.products)
+    add_cross(room.add_cross, room.blas, room.solution, -1, room.solution, room.products)
     copy(room.products, omega)
     total = 0.0
     for q in range(k):

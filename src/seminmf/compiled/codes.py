@@ -12,8 +12,6 @@ Samples are handled in tiles of ``TILE`` that are stored transposed: the innermo
 over independent samples with a constant trip count, whatever the number of components is.
 """
 
-import numpy as np
-
 from .apart import Apart
 from .jit import inner
 from .loops import clear
@@ -39,9 +37,6 @@ _SMALLEST, _SMALLEST_SINGLE = 1e-290, 1e-30
 # ... and codes below these are zero. They only shrink, and products of them would be subnormal
 # numbers, with which processors calculate a hundred times slower.
 _VANISHED, _VANISHED_SINGLE = 1e-150, 1e-18
-
-# The samples of a tile, as they come.
-_EVERY = np.arange(TILE)
 
 
 def tile_rows(k, width):
@@ -104,9 +99,9 @@ def _multiply(room, f, pull, push, stiffness, before, root, v):
 
 
 @inner
-def _add_neighbours(graph, order, start, count, codes, edges, scale, sums, pull, stiffness):
+def _add_neighbours(graph, room, order, start, count, codes, edges, scale, pull, stiffness):
     """What the neighbours do to a tile: scale Σ_j W_ij v_j and scale Σ_j W_ij."""
-    k = codes.shape[1]
+    k, sums = codes.shape[1], room.sums
     if k * codes.itemsize >= WIDTH:
         weighted_rows(
             codes, order, start, count, graph.indptr, graph.indices, edges, scale, sums, stiffness
@@ -122,7 +117,7 @@ def _add_neighbours(graph, order, start, count, codes, edges, scale, sums, pull,
                 stiffness[r] += weight
                 for q in range(k):
                     sums[r, q] += weight * codes[graph.indices[e], q]
-    load(sums, _EVERY, 0, count, pull)
+    load(sums, room.every, 0, count, pull)
 
 
 @inner
@@ -190,7 +185,7 @@ def codes_update(run, room, order, bounds, phi, omega, old, new, step):
                 totals[r] = alpha * scale[r]
             if alpha > 0:
                 _add_neighbours(
-                    run.graph, order, first, count, source, old.edges, totals, room.sums, pull,
+                    run.graph, room, order, first, count, source, old.edges, totals, pull,
                     stiffness,
                 )  # fmt: skip
             else:

@@ -103,12 +103,12 @@ def _add_moments(run, room, shard, rows, start, stop, old, new, step):
     scale(part(new.weights, start, stop), following, weighted)
     height = weighted.shape[1]
     add_cross(
-        run.kernels.add_cross, run.samples.blas, following, weighted,
+        run.kernels.add_cross, run.samples.blas, following, -1, weighted,
         rows_of(sums.grams, shard * height, (shard + 1) * height),
     )  # fmt: skip
     size = sums.moments.shape[1]
     totals = part(line_of(sums.moments), shard * size, (shard + 1) * size)
-    add_adjoint(run.kernels.add_adjoint, run.samples, rows, start, stop, weighted, totals)
+    add_adjoint(run.kernels, run.samples, rows, start, weighted, totals)
 
 
 @inner

@@ -10,7 +10,7 @@ from numba import from_dtype, types
 from .apart import kind_of
 from .codes import codes_update
 from .edges import edge_weights
-from .products import adjoint_products, cross_products, products
+from .products import cross_products, products, sparse_adjoint_products
 from .state import Kernels
 
 _ORDER = types.Array(types.int64, 1, "C")
@@ -41,7 +41,7 @@ def find_kernels(kernels: Kernels, dtype: Any, run: Any, room: Any, point: Any, 
 @lru_cache(maxsize=16)
 def cross_kernel(dtype: Any) -> int:
     _, matrix = _arrays(dtype)
-    return cross_products.address(types.int64, matrix, matrix, matrix)
+    return cross_products.address(types.int64, matrix, types.int64, matrix, matrix)
 
 
 @lru_cache(maxsize=16)
@@ -49,7 +49,8 @@ def _products(samples: Any, dtype: Any) -> dict[str, int]:
     (vector, matrix), whole = _arrays(dtype), types.int64
     return {
         "times": products.address(samples, matrix, whole, whole, matrix, matrix, vector),
-        "add_adjoint": adjoint_products.address(samples, matrix, whole, whole, matrix, vector),
+        "add_cross": cross_kernel(dtype),
+        "add_sparse_adjoint": sparse_adjoint_products.address(samples, whole, matrix, vector),
     }
 
 
@@ -62,7 +63,6 @@ def _all(run: Any, room: Any, point: Any, step: Any, dtype: Any) -> dict[str, in
     )
     return {
         **_products(fields["samples"], dtype),
-        "add_cross": cross_kernel(dtype),
         "update_codes": update,
         "weigh_edges": weigh,
     }

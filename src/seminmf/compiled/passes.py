@@ -30,7 +30,7 @@ def pass_over(call, number, room, samples, cuts, directions, weights, products, 
             )
             times(room.kernels.times, samples, rows, start, stop, directions, found, room.spare)
             scale(part(weights, start, stop), found, weighted)
-            add_adjoint(room.kernels.add_adjoint, samples, rows, start, stop, weighted, totals)
+            add_adjoint(room.kernels, samples, rows, start, weighted, totals)
         done(call, 0)
         shard = take(call, 0)
     offers = barrier(call, 0, shards.shape[0] - 1) + leave(call, number, room)

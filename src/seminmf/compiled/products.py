@@ -88,41 +88,50 @@ def products(samples, rows, start, stop, basis, out, spare):
 
 
 @Apart
-def cross_products(blas, rows, weighted, totals):
-    """``totals`` += weightedᵀ · rows, for rows of any matrix."""
-    if rows.shape[1] * weighted.shape[1] <= SKINNY and rows.shape[1] * rows.itemsize >= WIDTH:
-        for first in range(0, rows.shape[0], STRIP):
-            last = min(first + STRIP, rows.shape[0])
-            add_rows(rows, first, last, rows.shape[1], weighted, totals)
+def cross_products(blas, rows, lower, weighted, totals):
+    """``totals`` += weightedᵀ · rows, for rows of any matrix.
+
+    If ``lower`` is not negative, row i has only zeros right of column lower + i.
+    """
+    n, m = rows.shape
+    if m * weighted.shape[1] <= SKINNY and m * rows.itemsize >= WIDTH:
+        for first in range(0, n, STRIP):
+            last = min(first + STRIP, n)
+            reach = min(m, max(lower + last, TILE)) if lower >= 0 else m
+            add_rows(rows, first, last, reach, weighted, totals)
     else:
         blas_add_cross(blas, rows, weighted, totals)
 
 
 @Apart
-def adjoint_products(samples, rows, start, stop, weighted, sums):
-    """``sums`` += the sum of x · weightedᵀ over the samples from ``start`` to ``stop``.
+def sparse_adjoint_products(samples, start, weighted, sums):
+    """``sums`` += the sum of x · weightedᵀ over the samples from ``start`` on, for sparse X.
 
-    ``weighted`` has a row for each of them, for sparse X with whole vectors of columns.
+    ``weighted`` has a row for each of them, with whole vectors of columns.
     """
-    n, m, k = stop - start, samples.n_features, weighted.shape[1]
-    if samples.sparse:
-        totals = matrix_at(sums, 0, m, k)
-        for r in range(n):
-            first, last = _sparse_row(samples, start + r)
-            scatter_row(samples.entries, samples.indices, first, last, weighted, r, totals)
-        return
-    totals = matrix_at(sums, 0, k, m)
-    if m * k <= SKINNY and m * rows.itemsize >= WIDTH:
-        for first in range(0, n, STRIP):
-            last = min(first + STRIP, n)
-            reach = min(m, max(start + last, TILE)) if samples.lower else m
-            add_rows(rows, first, last, reach, weighted, totals)
-    else:
-        blas_add_cross(samples.blas, rows, weighted, totals)
+    totals = matrix_at(sums, 0, samples.n_features, weighted.shape[1])
+    for r in range(weighted.shape[0]):
+        first, last = _sparse_row(samples, start + r)
+        scatter_row(samples.entries, samples.indices, first, last, weighted, r, totals)
 
 
 # How compiled code calls these, with an address before the arguments.
-times, add_cross, add_adjoint = products.call, cross_products.call, adjoint_products.call
+times, add_cross = products.call, cross_products.call
+_add_sparse_adjoint = sparse_adjoint_products.call
+
+
+@inner
+def add_adjoint(kernels, samples, rows, start, weighted, sums):
+    """``sums`` += the sum of x · weightedᵀ over the samples from ``start`` on.
+
+    ``weighted`` has a row for each of them, for sparse X with whole vectors of columns.
+    """
+    if samples.sparse:
+        _add_sparse_adjoint(kernels.add_sparse_adjoint, samples, start, weighted, sums)
+    else:
+        totals = matrix_at(sums, 0, weighted.shape[1], samples.n_features)
+        lower = start if samples.lower else -1
+        add_cross(kernels.add_cross, samples.blas, rows, lower, weighted, totals)
 
 
 @inner

@@ -27,7 +27,7 @@ class Samples(Structure):
 class Kernels(Structure):
     """Addresses of the functions that are compiled apart, for one type of numbers."""
 
-    fields = ("times", "add_adjoint", "add_cross", "update_codes", "weigh_edges")
+    fields = ("times", "add_cross", "add_sparse_adjoint", "update_codes", "weigh_edges")
 
 
 class Cuts(Structure):
@@ -105,13 +105,13 @@ class Step(Structure):
 class Room(Structure):
     """What one thread needs for itself; the one who ``leads`` opens and closes a call.
 
-    For a block: rows of X, φ, numbers of samples, next point, d∘Y. For a tile: see
-    `codes.update_codes`. ``fitted`` has room for a sample.
+    For a block: rows of X, φ, numbers of samples, next point, d∘Y. For a tile, see
+    `codes.codes_update`; ``every`` counts its samples. ``fitted`` has room for a sample.
     """
 
     fields = (
         "leads", "rows", "spare", "phi", "numbers", "bounds", "following", "weighted", "fitted",
-        "tiles", "sums", "sizes", "columns", "split", "lengths",
+        "tiles", "every", "sums", "sizes", "columns", "split", "lengths",
     )  # fmt: skip
 
 

@@ -289,7 +289,8 @@ def room_of(
         phi=rows(own_phi, width), numbers=np.empty(longest, np.int64),
         bounds=np.zeros(2, np.int64), following=rows(own_point, k),
         weighted=np.zeros((longest, width if sparse else k), dtype), fitted=np.empty(m, dtype),
-        tiles=np.zeros((tile_rows(k, width), TILE), dtype), sums=np.zeros((TILE, k), dtype),
+        tiles=np.zeros((tile_rows(k, width), TILE), dtype), every=np.arange(TILE),
+        sums=np.zeros((TILE, k), dtype),
         sizes=np.empty((k, k), dtype), columns=np.empty((k, k), np.int64),
         split=np.empty(k, np.int64), lengths=np.empty(3 * EDGES_AT_ONCE, dtype),
     )  # fmt: skip
