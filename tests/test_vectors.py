@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from numba import njit
 
-from seminmf.compiled import kernels
+from seminmf.compiled import codes, loops, products
+from seminmf.compiled.blas import blas_add_cross, blas_times, product_address
+from seminmf.compiled.jit import borrowing
 from seminmf.compiled.simd import rows as vectors
 from seminmf.compiled.simd import tiles
 from seminmf.compiled.simd.lanes import WIDTH
 from seminmf.compiled.simd.tiles import TILE
+from seminmf.data.storage import storage_of
 
 DTYPES = [np.float64, np.float32]
 # From one vector of numbers to several, with every kind of remainder.
@@ -26,10 +29,12 @@ def add_products(factors: Any, first: int, stop: int, v: Any, totals: Any) -> No
 
 @njit
 def multiply_tile(
-    sizes: Any, which: Any, split: Any, f: Any, pull: Any, stiffness: Any, old: Any, root: bool,
-    smallest: Any, vanished: Any, new: Any,
+    sizes: Any, which: Any, split: Any, f: Any, pull: Any, push: Any, stiffness: Any, old: Any,
+    root: bool, smallest: Any, vanished: Any, new: Any,
 ) -> None:  # fmt: skip
-    tiles.multiply_tile(sizes, which, split, f, pull, stiffness, old, root, smallest, vanished, new)
+    tiles.multiply_tile(
+        sizes, which, split, f, pull, push, stiffness, old, root, smallest, vanished, new
+    )
 
 
 @njit
@@ -82,6 +87,38 @@ def add_rows(X: Any, start: int, stop: int, reach: int, weights: Any, totals: An
     vectors.add_rows(X, start, stop, reach, weights, totals)
 
 
+@njit
+def scatter_row(
+    values: Any, indices: Any, first: int, stop: int, row: Any, i: int, totals: Any
+) -> None:
+    vectors.scatter_row(values, indices, first, stop, row, i, totals)
+
+
+@borrowing
+def by_sign(omega: Any, sizes: Any, columns: Any, split: Any) -> None:
+    codes._by_sign(omega, sizes, columns, split)
+
+
+@borrowing
+def extrapolate(now: Any, eta: Any, point: Any) -> None:
+    loops.extrapolate(now, eta, point)
+
+
+@borrowing
+def scale(factors: Any, rows: Any, out: Any) -> None:
+    loops.scale(factors, rows, out)
+
+
+@borrowing
+def times_by_blas(address: int, rows: Any, basis: Any, out: Any) -> None:
+    blas_times(address, rows, basis, out)
+
+
+@borrowing
+def add_cross_by_blas(address: int, rows: Any, weighted: Any, totals: Any) -> None:
+    blas_add_cross(address, rows, weighted, totals)
+
+
 def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
@@ -104,21 +141,23 @@ def test_products_are_added_for_every_sample_of_a_tile(dtype: Any, first: int, s
 @pytest.mark.parametrize("root", [True, False])
 def test_the_multiplicative_rule(dtype: Any, k: int, root: bool) -> None:
     omega, f = numbers((k, k), dtype), numbers((k + 1, TILE), dtype, 1)
-    old, pull, stiffness = (
-        abs(numbers(shape, dtype, 2)) for shape in ((k, TILE), (k, TILE), (TILE,))
+    old, pull, push, stiffness = (
+        abs(numbers(shape, dtype, seed))
+        for seed, shape in ((2, (k, TILE)), (2, (k, TILE)), (3, (k, TILE)), (2, (TILE,)))
     )
     old[0, :3] = 0
     slopes = f[:k].astype(float)
     up = np.maximum(slopes, 0) + pull + np.maximum(-omega, 0) @ old
-    down = np.maximum(-slopes, 0) + stiffness * old + np.maximum(omega, 0) @ old
+    down = np.maximum(-slopes, 0) + push + stiffness * old + np.maximum(omega, 0) @ old
     # Denominators that are too small, and codes that vanish; and some of neither.
     smallest, vanished = dtype(np.quantile(down, 0.1)), dtype(np.quantile(old, 0.2))
     ratio = np.divide(up, down, where=down > smallest, out=np.ones_like(down))
     expected = old * (np.sqrt(ratio) if root else ratio)
     expected[expected <= vanished] = 0
     new = np.full((k, TILE), np.nan, dtype)
-    signs = kernels._by_sign(omega)
-    multiply_tile(*signs, f, pull, stiffness, old, root, smallest, vanished, new)
+    signs = np.empty((k, k), dtype), np.empty((k, k), np.int64), np.empty(k, np.int64)
+    by_sign(omega, *signs)
+    multiply_tile(*signs, f, pull, push, stiffness, old, root, smallest, vanished, new)
     np.testing.assert_allclose(new, expected, rtol=tolerance(dtype))
 
 
@@ -246,10 +285,10 @@ def test_weighted_sums_of_rows(dtype: Any, m: int, k: int) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("k", [1, 3, *LENGTHS])
 def test_extrapolated_codes_are_not_negative(dtype: Any, k: int) -> None:
-    codes, previous = (abs(numbers((7, k), dtype, seed)) for seed in (0, 1))
+    now, previous = (abs(numbers((7, k), dtype, seed)) for seed in (0, 1))
     eta, point = dtype(0.7), previous.copy()
-    kernels.extrapolate(codes, eta, point)
-    expected = np.maximum(0, codes + eta * (codes - previous))
+    extrapolate(now, eta, point)
+    expected = np.maximum(0, now + eta * (now - previous))
     assert (expected == 0).any()
     np.testing.assert_allclose(point, expected, rtol=tolerance(dtype), atol=tolerance(dtype))
 
@@ -259,23 +298,64 @@ def test_extrapolated_codes_are_not_negative(dtype: Any, k: int) -> None:
 def test_scaled_rows(dtype: Any, k: int) -> None:
     rows, factors = numbers((7, k), dtype), numbers((7,), dtype, 2)
     scaled = np.full((8, k), np.nan, dtype)
-    kernels.scale(factors, rows, scaled[:7])
+    scale(factors, rows, scaled[:7])
     np.testing.assert_allclose(scaled[:7], factors[:, None] * rows, rtol=tolerance(dtype))
     assert np.isnan(scaled[7]).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_scaled_rows_of_wider_ones(dtype: Any, k: int) -> None:
+    """What is beyond the columns stays as it is."""
+    rows, factors = numbers((7, k), dtype), numbers((7,), dtype, 2)
+    scaled = np.full((7, k + 4), 5, dtype)
+    scale(factors, rows, scaled)
+    np.testing.assert_allclose(scaled[:, :k], factors[:, None] * rows, rtol=tolerance(dtype))
+    assert (scaled[:, k:] == 5).all()
 
 
 @pytest.mark.parametrize("start", [0, 70])
 def test_products_of_rows_below_the_diagonal(start: int) -> None:
     """What is right of the diagonal is not read, and everything else is."""
-    n, k = 3 * kernels.STRIP, 8
+    n, k = 3 * products.STRIP, 8
     X, basis, weighted = (numbers(shape, np.float64) for shape in ((n, n), (n, k), (n, k)))
     triangle = np.tril(X)
     rows = n - start
     out, totals = np.empty((rows, k)), np.zeros((k, n))
-    kernels.times(triangle, start, n, True, basis, out)
+    # Numbers that would be seen in the result.
+    X[np.triu_indices(n, 2 * products.STRIP)] = np.nan
+    X[np.triu_indices(n, 1)] = np.where(np.isnan(X[np.triu_indices(n, 1)]), np.nan, 0)
+    samples = storage_of(X, lower=True).samples(np.ones(n), None, None, n)
+    products.products(samples, X[start:], start, n, basis, out, np.empty(n))
     np.testing.assert_allclose(out, triangle[start:] @ basis, atol=1e-12)
-    kernels.add_adjoint(triangle, start, n, True, weighted[:rows], totals)
+    blas = product_address(np.float64)
+    products.cross_products(blas, X[start:], start, weighted[:rows], totals)
     np.testing.assert_allclose(totals, weighted[:rows].T @ triangle[start:], atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "m", "k"), [(5, 7, 4), (40, 300, 90), (3, 1, 2)])
+def test_products_by_blas(dtype: Any, n: int, m: int, k: int) -> None:
+    rows, basis, weighted = (numbers(s, dtype) for s in ((n, m), (m, k), (n, k)))
+    out, totals = np.full((n, k), np.nan, dtype), numbers((k, m), dtype, 3)
+    expected = totals + weighted.T @ rows
+    times_by_blas(product_address(dtype), rows, basis, out)
+    add_cross_by_blas(product_address(dtype), rows, weighted, totals)
+    np.testing.assert_allclose(out, rows @ basis, rtol=1e-3, atol=1e-3 * tolerance(dtype) ** 0.5)
+    np.testing.assert_allclose(totals, expected, rtol=1e-3, atol=1e-3 * tolerance(dtype) ** 0.5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("columns", [8, 16, 24])
+def test_entries_of_a_sparse_row_are_scattered(dtype: Any, index: Any, columns: int) -> None:
+    values, indices = numbers((6,), dtype), np.array([3, 0, 9, 9, 1, 2], index)
+    row, totals = numbers((4, columns), dtype, 1), numbers((10, columns), dtype, 2)
+    expected = totals.copy()
+    for e in range(1, 5):
+        expected[indices[e]] += values[e] * row[2]
+    scatter_row(values, indices, 1, 5, row, 2, totals)
+    np.testing.assert_allclose(totals, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_tile_is_made_of_whole_vectors() -> None:

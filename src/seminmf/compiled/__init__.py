@@ -3,3 +3,7 @@
 Nothing here knows an estimator or a loss by name. Importing it loads the compiler, which is why the
 estimators do so only when a fit begins.
 """
+
+from .announce import announce_compiling
+
+announce_compiling()

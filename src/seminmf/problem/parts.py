@@ -30,7 +30,10 @@ class Part(BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        Part.known[cls.__name__] = cls
+        # A class of one's own may be defined again, but takes no name of this package.
+        before = Part.known.get(cls.__name__)
+        if before is None or not before.__module__.startswith(f"{__package__}."):
+            Part.known[cls.__name__] = cls
 
     value: Callable[..., float]
     """What it adds to the objective: a static method."""
