@@ -7,22 +7,19 @@ sums. Those are all that the basis and the decisions of a run need (fact 6 of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 
 from .._types import FloatArray, IntArray
 from ..compiled import state
-from ..compiled.codes import DESCEND, MEASURE, MULTIPLY, SUM, tile_rows
-from ..compiled.edges import EDGES_AT_ONCE
+from ..compiled.codes import DESCEND, MEASURE, MULTIPLY, SUM
 from ..compiled.iteration import EDGES_PER_ITEM, iteration, phases_of
 from ..compiled.kernels import find_kernels, no_kernels
 from ..compiled.products import padded_width
-from ..compiled.simd.tiles import TILE
+from ..compiled.rooms import Sizes, make_room, no_graph
 from .cutting import cut_each_chunk, largest_part
 from .engine import Engine, unpacked_moment
-from .storage import DenseStorage
 
 __all__ = ["DESCEND", "MULTIPLY", "Rows", "Rule", "Statistics"]
 
@@ -82,13 +79,9 @@ class _NoGraph:
     """Samples without edges."""
 
     def __init__(self, n_samples: int, dtype: Any) -> None:
-        nobody: Any = np.zeros(0, np.int32)
-        self.base, self.pairs = np.zeros(0, dtype), nobody.reshape(0, 4)
-        self.colour_starts, self.chunks = np.zeros(1, np.int64), np.array([0, n_samples])
-        self.structure = state.Graph(
-            indptr=nobody, indices=nobody, base=self.base, pairs=self.pairs,
-            order=np.zeros(0, np.int64), bounds=self.colour_starts, groups=np.zeros(2, np.int64),
-        )  # fmt: skip
+        self.structure = graph = no_graph(dtype)
+        self.base, self.pairs, self.colour_starts = graph.base, graph.pairs, graph.bounds
+        self.chunks = np.array([0, n_samples])
 
 
 @dataclass
@@ -183,11 +176,12 @@ class Rows:
             phi=np.empty((n if self._coupled else 0, width), dtype), fit=np.empty(n, dtype),
             gathered=np.empty((gathered, m), dtype),
         )  # fmt: skip
+        sizes = Sizes(cuts.longest, m, k, width, dtype)
         gathers = engine.storage.gathers and not keeps
         self._rooms = [
-            room_of(
-                cuts.longest, m, k, width, dtype, leads=thread == 0, gathers=gathers,
-                own_phi=not self._coupled, own_point=not len(self._following), sparse=engine.sparse,
+            make_room(
+                sizes, leads=thread == 0, gathers=gathers, own_phi=not self._coupled,
+                own_point=not len(self._following), sparse=engine.sparse,
             )
             for thread in range(engine.team.crew.helpers + 1)
         ]  # fmt: skip
@@ -273,45 +267,3 @@ class Rows:
                 edges=point.edges, following=self._following,
             )  # fmt: skip
         return self._structures[key]
-
-
-def room_of(
-    longest: int, m: int, k: int, width: int, dtype: Any, *, leads: bool = True,
-    gathers: bool = False, own_phi: bool = False, own_point: bool = False, sparse: bool = False,
-) -> state.Room:  # fmt: skip
-    """Room of one thread, for blocks of ``longest`` rows; none for what it does not need."""
-
-    def rows(wanted: bool, columns: int) -> FloatArray:
-        return np.empty((longest if wanted else 0, columns), dtype)
-
-    return state.Room(
-        leads=leads, rows=rows(gathers, m), spare=np.empty(longest, dtype),
-        phi=rows(own_phi, width), numbers=np.empty(longest, np.int64),
-        bounds=np.zeros(2, np.int64), following=rows(own_point, k),
-        weighted=np.zeros((longest, width if sparse else k), dtype), fitted=np.empty(m, dtype),
-        tiles=np.zeros((tile_rows(k, width), TILE), dtype), every=np.arange(TILE),
-        sums=np.zeros((TILE, k), dtype),
-        sizes=np.empty((k, k), dtype), columns=np.empty((k, k), np.int64),
-        split=np.empty(k, np.int64), lengths=np.empty(3 * EDGES_AT_ONCE, dtype),
-    )  # fmt: skip
-
-
-@lru_cache(maxsize=8)
-def run_without_samples(count: int, dtype: Any) -> state.Run:
-    """What a rule for codes looks at where there are neither samples nor graph nor penalty."""
-    nothing, numbers, floats = np.zeros(0, dtype), np.zeros(0, np.int64), np.zeros(0)
-    rows = np.zeros((0, 0), dtype)
-    samples = DenseStorage(rows).samples(nothing, None, None, 0)
-    terms = state.Terms(
-        loss=0, loss_parameters=floats, graph=0, graph_parameters=floats, penalty=0,
-        penalty_parameters=floats, curvature=0.0, residual_floor=0.0, edge_floor=0.0,
-        cancellation=0.0,
-    )  # fmt: skip
-    return state.Run(
-        samples=samples, cuts=state.Cuts(blocks=numbers, shards=numbers, chunks=numbers),
-        graph=_NoGraph(0, dtype).structure, terms=terms,
-        sums=state.Sums(
-            losses=floats, penalties=floats, edges=floats, moments=rows, grams=rows, totals=floats
-        ),
-        kernels=no_kernels(), phi=rows, fit=np.empty(count, dtype), gathered=rows,
-    )  # fmt: skip

@@ -109,7 +109,8 @@ class DenseStorage:
         )  # fmt: skip
 
     def visit(self, rows: slice) -> Visited:
-        return Visited(self.X[rows])
+        # By rows, however X lies in memory: BLAS would come to other last digits by columns.
+        return Visited(np.ascontiguousarray(self.X[rows]))
 
 
 class SparseStorage:

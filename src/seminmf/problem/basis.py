@@ -15,10 +15,9 @@ import numpy as np
 from .._types import FloatArray
 from ..compiled import state
 from ..compiled.basis import RANK_TOLERANCE, nonnegative_basis, solve_basis
-from ..compiled.blas import product_address
-from ..compiled.kernels import cross_kernel, find_kernels
-from ..compiled.simd.tiles import TILE
-from ..data.rows import Rule, room_of, run_without_samples
+from ..compiled.kernels import find_kernels
+from ..compiled.rooms import Sizes, make_basis_room, make_room, run_without_samples
+from ..data import Rule
 
 
 class Basis:
@@ -87,11 +86,7 @@ class LeastSquaresBasis:
 
     def _room(self, m: int, k: int) -> state.BasisRoom:
         if (m, k) not in self._rooms:
-            self._rooms[m, k] = state.BasisRoom(
-                diagonal=np.empty(k), negative=np.empty((k, k)), tile=np.zeros((k, TILE)),
-                solution=np.empty((m, k)), products=np.empty((k, k)), features=np.arange(m),
-                blas=product_address(np.float64), add_cross=cross_kernel(np.float64),
-            )  # fmt: skip
+            self._rooms[m, k] = make_basis_room(m, k)
         return self._rooms[m, k]
 
 
@@ -113,7 +108,7 @@ class NonnegativeBasis:
             )
             for factor in (basis.U, updated)
         )  # fmt: skip
-        run, room = run_without_samples(m, dtype), room_of(0, 0, k, k, dtype)
+        run, room = run_without_samples(m, dtype), make_room(Sizes(0, 0, k, k, dtype))
         find_kernels(run.kernels, dtype, run, room, old, self._step)
         gram, bounds = np.ascontiguousarray(gram, dtype), np.array([0, m])
         nonnegative_basis(run, room, np.arange(m), bounds, moment, gram, old, new, self._step)

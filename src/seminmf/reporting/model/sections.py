@@ -52,7 +52,7 @@ def _objective(found: Findings) -> str:
     words += "." if fitted.converged_ else "; it was ended by their limit, not by convergence."
     formula = _FORMULAS.get(type(fitted).__name__)
     if formula:
-        if fitted.l1_ > 0:
+        if getattr(fitted, "l1_", 0.0) > 0:
             formula = formula.replace("   over", " + μ Σ π(v_iq)   over")
         written = re.sub(r"_(\w+)", r"<sub>\1</sub>", text(formula))
         words += f'</p><p class="formula lead">{written}'
@@ -97,9 +97,9 @@ def _again(found: Findings) -> str:
         ("α used", number(fitted.alpha_)),
         ("β used", number(fitted.beta_)),
     ]
-    if fitted.l1_ > 0:
+    if getattr(fitted, "l1_", 0.0) > 0:
         outcome.append(("μ used", number(fitted.l1_)))
-    if fitted.loss_.get_params():
+    if hasattr(fitted, "loss_") and fitted.loss_.get_params():
         outcome.append(("ρ used", f"<code>{text(str(fitted.loss_))}</code>"))
     here = environment()
     versions = [(text(name), text(here[name])) for name in _VERSIONS if name in here]
