@@ -131,7 +131,6 @@ def _compiled(
     template: Any, second: str, functions: tuple[Scalar, Scalar], count: int, dtype: Any
 ) -> Any:
     """The loop of ``template`` with these functions in it."""
-    _check_arguments(functions, count)
     names = dict(zip(("_value", second), functions, strict=True))
     found = {name: _with_room_for_parameters(f, count) for name, f in names.items()}
     loop = FunctionType(template.__code__, {**globals(), **found}, template.__name__)
@@ -148,6 +147,7 @@ def _block(
     template: Any, second: str, functions: tuple[Scalar, Scalar], values: tuple[float, ...],
     dtype: Any,
 ) -> Block:  # fmt: skip
+    _check_arguments(functions, len(values))
     parameters = np.zeros(MOST_PARAMETERS)
     parameters[: len(values)] = values
     made = _compiled(template, second, functions, len(values), np.dtype(dtype))

@@ -109,7 +109,9 @@ class Settings:
         if self.codes_penalty is None:
             check.warn_if_lopsided(alpha, beta)
             return alpha, beta, 0.0
-        mu, beta = resolve_penalty(self.codes_penalty, beta, self.beta == "auto", units)
+        given_as = f"l1={self.l1!r}" if self.l1 > 0 else f"codes_penalty={self.codes_penalty!r}"
+        free = self.beta == "auto"
+        mu, beta = resolve_penalty(self.codes_penalty, given_as, beta, free, units)
         return alpha, beta, mu
 
     def plan(self, alpha: float, beta: float, mu: float, length: float) -> Plan:

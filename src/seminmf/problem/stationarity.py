@@ -42,8 +42,7 @@ def kkt_residual(
     beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
     system = gram + np.diag(now.ridge(beta, floor))
     if nonnegative:
-        curvature = np.maximum(system.diagonal(), 1e-300)
-        delta = basis - np.maximum(basis - (basis @ system - moment) / curvature, 0)
+        delta = basis - np.maximum(basis - _newton(basis @ system - moment, system.diagonal()), 0)
     else:
         delta = basis - LeastSquaresBasis().step(moment, gram, now, beta, floor).U
     of_basis = _ratio(
@@ -54,6 +53,15 @@ def kkt_residual(
 
 def _ratio(step: float, size: float) -> float:
     return step / size if size > 0 else 0.0
+
+
+def _newton(gradient: FloatArray, curvature: FloatArray) -> FloatArray:
+    """The step to the minimum; none where there is no curvature, which then measures nothing."""
+    curvature = np.broadcast_to(curvature, gradient.shape)
+    step: FloatArray = np.divide(
+        gradient, curvature, out=np.zeros_like(gradient), where=curvature > 0
+    )
+    return step
 
 
 def _codes_residual(
@@ -87,7 +95,7 @@ def _codes_residual(
             half = 0.5 * objective.mu * (1.0 if share is None else share[rows, None])
             gradient = gradient + half * (penalty.measure(part)[1] + penalty.curvature * part)
             curvature = curvature + half * penalty.curvature
-        step = part - np.maximum(part - gradient / np.maximum(curvature, 1e-300), 0)
+        step = part - np.maximum(part - _newton(gradient, curvature), 0)
         return float((curvature * step * step).sum()), float((curvature * part * part).sum())
 
     steps, sizes = zip(*engine.sweep(basis, visit), strict=True)

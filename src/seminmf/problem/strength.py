@@ -62,14 +62,14 @@ def resolve(
 
 
 def resolve_penalty(
-    penalty: CodesPenalty, beta: float, beta_is_free: bool, units: Units
+    penalty: CodesPenalty, given_as: str, beta: float, beta_is_free: bool, units: Units
 ) -> tuple[float, float]:
     """The numbers μ and β; a β that is free and zero so far follows from the penalty."""
     if beta == 0 and beta_is_free:
         beta = penalty.strength**0.5 * units.beta
     if beta == 0:
         raise ValueError(
-            "l1 and beta=0 cannot be combined: without a penalty on the basis, scaling it up and "
+            f"{given_as} and beta=0 cannot be combined: without a penalty on the basis, scaling it up and "
             "the codes down makes a penalty on the codes as small as one likes. Leave beta at "
             '"auto", or give it a positive value.'
         )
