@@ -24,11 +24,11 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from seminmf import FactorKMeans, L21SemiNMF
-from seminmf.models.clustering import robust_kmeans
 from seminmf.datasets import add_outliers, make_waveform
 from seminmf.experiments.data import LOADERS, seed_for
 from seminmf.experiments.paper import DATASETS, paper_table
 from seminmf.experiments.scoring import clusters_of, scores_of
+from seminmf.models.clustering import robust_kmeans
 
 PAGE = Path(__file__).parent.parent / "docs" / "defaults.md"
 NUMBERS = {

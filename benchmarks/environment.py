@@ -6,9 +6,11 @@ import datetime
 import importlib.metadata
 import os
 import platform
+import resource
 import subprocess
 import sys
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,6 +83,34 @@ def _commit() -> str:
     except OSError:
         return ""
     return name.stdout.strip() + ("+" if changes.stdout.strip() else "")
+
+
+def processor_seconds() -> float:
+    """Those that this process has used, and processes that it started and that have ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def _busy_seconds() -> float:
+    """Seconds for which the cores of this machine have been busy; nan where that is not told."""
+    try:
+        numbers = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
+    except OSError:
+        return float("nan")
+    user, nice, system, _, _, irq, softirq, steal = map(int, numbers[:8])
+    return (user + nice + system + irq + softirq + steal) / 100
+
+
+class Others:
+    """How many cores processes that are not ours keep busy, from now on."""
+
+    def __init__(self) -> None:
+        self._before, self._begun = _busy_seconds() - processor_seconds(), perf_counter()
+
+    def load(self, used: float = 0.0) -> float:
+        """``used``: processor seconds of processes that are ours and have not ended."""
+        others = _busy_seconds() - processor_seconds() - used - self._before
+        return round(max(others / (perf_counter() - self._begun), 0.0), 2)
 
 
 def describe() -> dict[str, Any]:

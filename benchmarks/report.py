@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from .results import Goal, Result
 
@@ -124,8 +125,11 @@ def _table(results: list[Result]) -> list[str]:
     return lines
 
 
-def _setting(results: list[Result]) -> str:
-    """Where and when, with what varies between the results given as a range."""
+def setting(results: list[Any]) -> str:
+    """Where and when, with what varies between the results given as a range.
+
+    Of rows that say it, as `Result` does.
+    """
 
     def span(values: list[str]) -> str:
         distinct = sorted(set(values))
@@ -145,7 +149,7 @@ def markdown(results: list[Result]) -> str:
     """The generated part of the page."""
     if not results:
         return "Nothing has been measured yet."
-    parts = ["![Ratios against their targets](performance/speed.png)", "", _setting(results), ""]
+    parts = ["![Ratios against their targets](performance/speed.png)", "", setting(results), ""]
     for what, group in groupby(results, key=lambda result: result.what):
         parts += [f"## {what[0].upper()}{what[1:]}", "", *_table(list(group)), ""]
     return "\n".join([*parts, "## How it is measured", "", _METHOD.rstrip()])

@@ -8,7 +8,9 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+_Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,11 @@ def cost(row: str, what: str, case: str, against: str, **fields: Any) -> Result:
     )
 
 
-def read(path: Path) -> list[Result]:
-    """The results of a file; none if it does not exist."""
+def read_rows(path: Path, kind: type[_Row]) -> list[_Row]:
+    """The rows of a file, objects of a dataclass; none if it does not exist."""
     if not path.exists():
         return []
-    kinds = {field.name: field.type for field in dataclasses.fields(Result)}
+    kinds = {field.name: field.type for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     convert: dict[str, Callable[[str], Any]] = {
         "str": str,
         "int": int,
@@ -98,9 +100,26 @@ def read(path: Path) -> list[Result]:
     }
     with path.open(newline="", encoding="utf-8") as lines:
         return [
-            Result(**{name: convert[str(kinds[name])](text) for name, text in line.items()})
+            kind(**{name: convert[str(kinds[name])](text) for name, text in line.items()})
             for line in csv.DictReader(lines)
         ]
+
+
+def write_rows(path: Path, rows: list[Any], kind: Any) -> None:
+    """All rows, in the place of what was in the file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = [field.name for field in dataclasses.fields(kind)]
+    unfinished = path.with_suffix(".part")
+    with unfinished.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.DictWriter(lines, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(dataclasses.asdict(row) for row in rows)
+    unfinished.replace(path)
+
+
+def read(path: Path) -> list[Result]:
+    """The results of a file; none if it does not exist."""
+    return read_rows(path, Result)
 
 
 def save(path: Path, new: Iterable[Result], order: list[str]) -> list[Result]:
@@ -112,12 +131,5 @@ def save(path: Path, new: Iterable[Result], order: list[str]) -> list[Result]:
         (result for result in kept + new if result.row in order),
         key=lambda result: (order.index(result.row), result.threads),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    names = [field.name for field in dataclasses.fields(Result)]
-    unfinished = path.with_suffix(".part")
-    with unfinished.open("w", newline="", encoding="utf-8") as lines:
-        writer = csv.DictWriter(lines, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(dataclasses.asdict(result) for result in results)
-    unfinished.replace(path)
+    write_rows(path, results, Result)
     return results

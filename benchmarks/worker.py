@@ -10,11 +10,8 @@ import argparse
 import contextlib
 import dataclasses
 import json
-import resource
 import sys
 import warnings
-from pathlib import Path
-from time import perf_counter
 
 from threadpoolctl import threadpool_limits
 
@@ -22,21 +19,6 @@ from . import environment
 from .data import MissingDataError
 from .results import Result
 from .rows import select
-
-
-def _busy() -> float:
-    """Seconds for which the cores of this machine have been busy; nan where that is not told."""
-    try:
-        numbers = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
-    except OSError:
-        return float("nan")
-    user, nice, system, _, _, irq, softirq, steal = map(int, numbers[:8])
-    return (user + nice + system + irq + softirq + steal) / 100
-
-
-def _own() -> float:
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def main() -> None:
@@ -49,14 +31,10 @@ def main() -> None:
     (row,) = select([options.row])
     warnings.simplefilter("ignore")
     output = sys.stdout
-    about = environment.describe()
-    before, begun = _busy() - _own(), perf_counter()
+    about, others = environment.describe(), environment.Others()
 
     def tell(result: Result) -> None:
-        others = (_busy() - _own() - before) / (perf_counter() - begun)
-        told = dataclasses.replace(
-            result, threads=options.threads, load=round(max(others, 0.0), 2), **about
-        )
+        told = dataclasses.replace(result, threads=options.threads, load=others.load(), **about)
         print(json.dumps(dataclasses.asdict(told)), file=output, flush=True)
 
     # Peers print; standard output is for results alone.

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import reference
 from seminmf import NMF, GraphSemiNMF, L21SemiNMF, SemiNMF
+from seminmf.losses import Cauchy, Huber, Norm, SquaredNorm
 
 CLASSES = {"NMF": NMF, "SemiNMF": SemiNMF, "GraphSemiNMF": GraphSemiNMF, "L21SemiNMF": L21SemiNMF}
 GRAPH_MODELS = ("GraphSemiNMF", "L21SemiNMF")
@@ -25,6 +26,9 @@ KINDS = (
     ("L21SemiNMF", False),
     ("L21SemiNMF", True),
 )
+
+# As the reference calls them.
+LOSS_NAMES = {Norm: "norm", SquaredNorm: "squared", Huber: "huber", Cauchy: "cauchy"}
 
 Array = np.ndarray[Any, Any]
 
@@ -77,7 +81,10 @@ def problem(model: Any, X: Any, W: Any = None, n_neighbors: int = 5) -> referenc
         W = reference.neighbour_graph(dense, n_neighbors)
     if sp.issparse(W):
         W = W.toarray()
-    return reference.Problem(type(model).__name__, dense, W, model.alpha_, model.beta_)
+    return reference.Problem(
+        type(model).__name__, dense, W, model.alpha_, model.beta_, model.l1_,
+        LOSS_NAMES[type(model.loss_)], getattr(model.loss_, "scale", 1.0),
+    )  # fmt: skip
 
 
 def value(model: Any, X: Any, W: Any = None) -> float:

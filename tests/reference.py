@@ -3,6 +3,9 @@
 X (n × m) ≈ V Uᵀ, codes V (n × k) ≥ 0, basis U (m × k); the paper's X is our Xᵀ. One iteration takes
 the weights d, b, W from (U(t), V(t)), then makes the U step and the V step with them.
 Nothing here is shared with the package.
+
+Beside the paper's models there is RobustSemiNMF, which is its L21SemiNMF with another loss ρ of the
+residuals, and all but NMF and SemiNMF may have the penalty μ Σ_iq v_iq on the codes.
 """
 
 from __future__ import annotations
@@ -13,20 +16,71 @@ from typing import Any
 import numpy as np
 
 EPS = 1e-10
-MODELS = ("NMF", "SemiNMF", "GraphSemiNMF", "L21SemiNMF")
+MODELS = ("NMF", "SemiNMF", "GraphSemiNMF", "L21SemiNMF", "RobustSemiNMF")
+LOSSES = ("norm", "squared", "huber", "cauchy")
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One of the four models on given data; ``W`` is the symmetric matrix of edge weights w_ij."""
+    """One of the models on given data; ``W`` is the symmetric matrix of edge weights w_ij.
+
+    ``loss`` and its ``scale`` c are looked at for RobustSemiNMF alone; ``mu`` is the weight of the
+    sum of all codes.
+    """
 
     model: str
     X: Array
     W: Array | None = None
     alpha: float = 0.0
     beta: float = 0.0
+    mu: float = 0.0
+    loss: str = "norm"
+    scale: float = 1.0
+
+    @property
+    def residual_loss(self) -> str:
+        """How the length of a residual counts."""
+        if self.model == "RobustSemiNMF":
+            return self.loss
+        return "norm" if self.model == "L21SemiNMF" else "squared"
+
+    @property
+    def edge_loss(self) -> str:
+        """How the length of an edge counts."""
+        return "norm" if self.model in ("L21SemiNMF", "RobustSemiNMF") else "squared"
+
+    @property
+    def share(self) -> float:
+        """The share of the gradient that the formulas write down.
+
+        Those of the models with squares leave out the factor 2 that all their terms have.
+        """
+        return 1.0 if self.model in ("L21SemiNMF", "RobustSemiNMF") else 0.5
+
+
+def rho(loss: str, t: Any, scale: float) -> Any:
+    """ρ(t)."""
+    if loss == "norm":
+        return t
+    if loss == "squared":
+        return t**2
+    if loss == "huber":
+        return np.where(t < scale, t**2 / (2 * scale), t - scale / 2)
+    return scale / 2 * np.log1p(t**2 / scale**2)
+
+
+def slope_per_length(loss: str, t: Any, scale: float, eps: float = EPS) -> Any:
+    """ρ'(t) / t, with t not below ``eps``."""
+    t = np.maximum(t, eps)
+    if loss == "norm":
+        return 1 / t
+    if loss == "squared":
+        return 2.0 * np.ones_like(t)
+    if loss == "huber":
+        return np.where(t < scale, 1 / scale, 1 / t)
+    return scale / (scale**2 + t**2)
 
 
 def plus(A: Array) -> Array:
@@ -50,31 +104,27 @@ def distances(V: Array) -> Array:
 
 def objective(p: Problem, U: Array, V: Array) -> float:
     """J(U, V) of the model."""
-    r = residuals(p.X, U, V)
+    J = rho(p.residual_loss, residuals(p.X, U, V), p.scale).sum()
     if p.model in ("NMF", "SemiNMF"):
-        return float((r**2).sum())
+        return float(J)
     pairs = np.zeros((len(V), len(V))) if p.W is None else p.W
-    upper = np.triu(np.ones_like(pairs), 1)
-    spread = distances(V)
+    graph = (np.triu(pairs, 1) * rho(p.edge_loss, distances(V), p.scale)).sum()
     lengths = np.linalg.norm(U, axis=0).sum()
-    if p.model == "GraphSemiNMF":
-        graph = (upper * pairs * spread**2).sum()
-        return float((r**2).sum() + p.alpha * graph + p.beta * lengths)
-    graph = (upper * pairs * spread).sum()
-    return float(r.sum() + p.alpha * graph + p.beta * lengths)
+    return float(J + p.alpha * graph + p.beta * lengths + p.mu * V.sum())
 
 
 def weights(p: Problem, U: Array, V: Array, eps: float = EPS) -> tuple[Array, Array, Array]:
-    """(d, b, W) of the model at (U, V): per sample, per component, per pair of samples."""
+    """(d, b, W) of the model at (U, V): per sample, per component, per pair of samples.
+
+    Each is the ``share`` of slope by length.
+    """
     n, k = V.shape
-    base = np.zeros((n, n)) if p.W is None else p.W
-    lengths = np.maximum(np.linalg.norm(U, axis=0), eps)
+    d = p.share * slope_per_length(p.residual_loss, residuals(p.X, U, V), p.scale, eps)
     if p.model in ("NMF", "SemiNMF"):
-        return np.ones(n), np.zeros(k), np.zeros((n, n))
-    if p.model == "GraphSemiNMF":
-        return np.ones(n), 0.5 / lengths, base
-    d = 1 / np.maximum(residuals(p.X, U, V), eps)
-    return d, 1 / lengths, base / np.maximum(distances(V), eps)
+        return d, np.zeros(k), np.zeros((n, n))
+    base = np.zeros((n, n)) if p.W is None else p.W
+    b = p.share * slope_per_length("norm", np.linalg.norm(U, axis=0), p.scale, eps)
+    return d, b, p.share * base * slope_per_length(p.edge_loss, distances(V), p.scale, eps)
 
 
 def nmf_step(X: Array, U: Array, V: Array) -> tuple[Array, Array]:
@@ -93,7 +143,7 @@ def step(p: Problem, U: Array, V: Array) -> tuple[Array, Array]:
     U = p.X.T @ D @ V @ np.linalg.inv(p.beta * B + V.T @ D @ V)
     phi, omega = p.X @ U, U.T @ U
     numerator = D @ plus(phi) + D @ V @ minus(omega) + p.alpha * W @ V
-    denominator = D @ minus(phi) + D @ V @ plus(omega) + p.alpha * S @ V
+    denominator = D @ minus(phi) + D @ V @ plus(omega) + p.alpha * S @ V + p.share * p.mu
     # A zero denominator is met only at v = 0, which the rule cannot leave, or with u = 0.
     empty = denominator == 0
     ratio = np.where(empty, 1, numerator / np.where(empty, 1, denominator))
@@ -111,11 +161,10 @@ def iterates(p: Problem, U: Array, V: Array, count: int) -> list[tuple[Array, Ar
 
 def gradients(p: Problem, U: Array, V: Array, eps: float = EPS) -> tuple[Array, Array]:
     """(∂J/∂U, ∂J/∂V), written out per sample and per edge."""
-    power = 2 if p.model in ("NMF", "SemiNMF", "GraphSemiNMF") else 1
     g_U, g_V = np.zeros_like(U), np.zeros_like(V)
     for i, (x, v) in enumerate(zip(p.X, V, strict=True)):
         error = U @ v - x
-        factor = 2.0 if power == 2 else 1 / max(np.linalg.norm(error), eps)
+        factor = slope_per_length(p.residual_loss, np.linalg.norm(error), p.scale, eps)
         g_U += factor * np.outer(error, v)
         g_V[i] += factor * (U.T @ error)
     if p.model in ("NMF", "SemiNMF"):
@@ -125,9 +174,9 @@ def gradients(p: Problem, U: Array, V: Array, eps: float = EPS) -> tuple[Array, 
     if p.W is not None:
         for i, j in zip(*np.nonzero(p.W), strict=True):
             difference = V[i] - V[j]
-            factor = 2.0 if power == 2 else 1 / max(np.linalg.norm(difference), eps)
+            factor = slope_per_length(p.edge_loss, np.linalg.norm(difference), p.scale, eps)
             g_V[i] += p.alpha * p.W[i, j] * factor * difference
-    return g_U, g_V
+    return g_U, g_V + p.mu
 
 
 def kkt(p: Problem, U: Array, V: Array, eps: float = EPS) -> float:
@@ -151,6 +200,24 @@ def kkt(p: Problem, U: Array, V: Array, eps: float = EPS) -> float:
     return worst / objective(p, U, V)
 
 
+def stationarity(p: Problem, U: Array, V: Array) -> float:
+    """The steps to the minimum of the quadratic that touches J, in its norm and relative to U, V.
+
+    One coordinate of V at a time, and U at once; for bases of any sign.
+    """
+    d, b, W = weights(p, U, V)
+    degree = W.sum(axis=1)
+    gradient = d[:, None] * (V @ (U.T @ U) - p.X @ U) + p.alpha * (degree[:, None] * V - W @ V)
+    gradient = gradient + p.share * p.mu
+    curvature = d[:, None] * (U.T @ U).diagonal() + p.alpha * degree[:, None]
+    step = V - np.maximum(V - gradient / curvature, 0)
+    system = V.T @ (d[:, None] * V) + p.beta * np.diag(b)
+    change = U - np.linalg.solve(system, (p.X.T @ (d[:, None] * V)).T).T
+    of_codes = (curvature * step**2).sum() / (curvature * V**2).sum()
+    of_basis = ((change @ system) * change).sum() / ((U @ system) * U).sum()
+    return float(np.sqrt(max(of_codes, of_basis)))
+
+
 def neighbour_graph(X: Array, n_neighbors: int) -> Array:
     """w_ij = 1 if j is among the p nearest of i or i among the p nearest of j, by brute force."""
     n = len(X)
@@ -163,9 +230,11 @@ def neighbour_graph(X: Array, n_neighbors: int) -> Array:
 
 
 def transform_objective(
-    model: str, x: Array, U: Array, v: Array, anchors: Array, alpha: float
-) -> float:
+    model: str, x: Array, U: Array, v: Array, anchors: Array, alpha: float, *, mu: float = 0.0,
+    loss: str = "norm", scale: float = 1.0,
+) -> float:  # fmt: skip
     """What `transform` minimises for one new sample; ``anchors`` are its neighbours' codes."""
-    power = 1 if model == "L21SemiNMF" else 2
-    ties = sum(float(np.linalg.norm(v - a)) ** power for a in anchors)
-    return float(np.linalg.norm(x - U @ v)) ** power + alpha * ties
+    p = Problem(model, x[None], alpha=alpha, mu=mu, loss=loss, scale=scale)
+    ties = sum(float(rho(p.edge_loss, np.linalg.norm(v - a), scale)) for a in anchors)
+    residual = rho(p.residual_loss, np.linalg.norm(x - U @ v), scale)
+    return float(residual) + alpha * ties + mu * float(v.sum())

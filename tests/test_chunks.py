@@ -15,9 +15,8 @@ import reference
 import seminmf.solve.factorize
 from helpers import GRAPH_MODELS, data, difference, make, problem, start
 from seminmf import L21SemiNMF
-from seminmf.data import cutting
-from seminmf.data import Engine
-from seminmf.graph.neighbours import NeighbourGraph
+from seminmf.data import Engine, cutting
+from seminmf.graph.prepared import NeighbourGraph
 
 N, M, K = 600, 12, 3
 
@@ -51,11 +50,11 @@ GRAPHS = {"near": chain(), "shuffled": shuffled(chain()), "everywhere": everywhe
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of some 128 samples."""
     monkeypatch.setattr(cutting, "_OWN_BLOCK", (1, 8))
-    assert len(Engine(np.zeros((N, M)), K).chunks) == 6
+    assert len(Engine(np.zeros((N, M)), K).chunk_bounds) == 6
 
 
 def prepared(matrix: Any) -> NeighbourGraph:
-    chunks = Engine(np.zeros((N, M)), K).chunks
+    chunks = Engine(np.zeros((N, M)), K).chunk_bounds
     return NeighbourGraph.prepare(matrix, np.arange(N, dtype=float), np.float64, chunks)
 
 
@@ -72,7 +71,7 @@ def prepared(matrix: Any) -> NeighbourGraph:
 def test_only_many_samples_of_few_features_are_cut(
     shape: tuple[int, int], k: int, count: int
 ) -> None:
-    chunks = cutting.cut_chunks(*shape, k)
+    chunks = cutting.chunk_bounds(*shape, k)
     assert len(chunks) == count + 1
     assert (chunks[0], chunks[-1]) == (0, shape[0])
     assert np.ptp(np.diff(chunks)) <= 1
@@ -130,7 +129,7 @@ def run(model: str, X: Any, kind: str, **parameters: Any) -> Any:
 def test_same_path_however_samples_are_stored(
     model: str, kind: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sparse X and blocks go step by step, in the given order of the samples."""
+    """As rows, as CSR or in blocks, and in whatever order the state of the samples is kept."""
     X = data(N, M)
     weights = np.random.default_rng(2).uniform(0.5, 2, N) if weighted else None
     dense = run(model, X, kind, weights=weights)
@@ -182,7 +181,7 @@ def test_threads_make_no_difference(kind: str, monkeypatch: pytest.MonkeyPatch) 
     found = []
     for count in (1, 2):
         with threadpool_limits(count, user_api="blas"):
-            assert len(Engine(X, k).chunks) > 4
+            assert len(Engine(X, k).chunk_bounds) > 4
             model = L21SemiNMF(k, graph=graph, init=start(n, m, k), tol=0, max_iter=8)
             found.append(model.fit(X))
     np.testing.assert_array_equal(found[0].codes_, found[1].codes_)

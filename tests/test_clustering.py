@@ -19,10 +19,10 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import CLASSES, GRAPH_MODELS, converging_or_not, make
 from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
-from seminmf.models.clustering import robust_kmeans
 from seminmf.datasets import add_outliers, make_waveform
 from seminmf.embedding import far_fence
 from seminmf.metrics import majority_accuracy, matched_accuracy
+from seminmf.models.clustering import robust_kmeans
 
 models = pytest.mark.parametrize("model", CLASSES)
 

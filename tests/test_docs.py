@@ -19,13 +19,15 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 PAGES = (
     "README.md",
-    *(f"docs/{name}.md" for name in ("start", "models", "numbers", "scaling", "loss")),
+    *(f"docs/{name}.md" for name in ("start", "models", "numbers", "scaling", "loss", "penalty")),
 )
 PUBLIC = (
     "seminmf.anndata",
     "seminmf.models.clustering",
     "seminmf.models.estimators",
+    "seminmf.losses",
     "seminmf.metrics",
+    "seminmf.penalties",
     "seminmf.plotting",
 )
 
@@ -80,7 +82,9 @@ def test_docstrings_of_public_modules(name: str) -> None:
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("name", ["NMF", "SemiNMF", "GraphSemiNMF", "L21SemiNMF", "FactorKMeans"])
+@pytest.mark.parametrize(
+    "name", ["NMF", "SemiNMF", "GraphSemiNMF", "L21SemiNMF", "RobustSemiNMF", "FactorKMeans"]
+)
 def test_estimators_have_an_example(name: str) -> None:
     assert f">>> from seminmf import {name}" in getattr(seminmf, name).__doc__
 
@@ -100,7 +104,12 @@ def test_the_api_page_has_every_public_name() -> None:
             listed.add(f"{module}.{match[1]}")
     names = (
         "seminmf",
-        *(f"seminmf.{n}" for n in ("anndata", "datasets", "io", "metrics", "plotting")),
-    )
+        *(
+            f"seminmf.{name}"
+            for name in (
+                "anndata", "datasets", "io", "losses", "metrics", "penalties", "plotting"
+            )
+        ),
+    )  # fmt: skip
     public = set().union(*(public_names(importlib.import_module(name)) for name in names))
     assert listed == public

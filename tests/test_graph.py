@@ -16,8 +16,11 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 
 import reference
 from helpers import GRAPH_MODELS, converging_or_not, data, make, start, value
-from seminmf.data import Engine
-from seminmf.graph.neighbours import NeighbourGraph, given_graph, knn_graph, symmetric, transformer_links
+from seminmf.data import DESCEND, Engine, Rows, Rule
+from seminmf.graph.neighbours import given_graph, knn_graph, symmetric, transformer_links
+from seminmf.graph.prepared import NeighbourGraph
+from seminmf.problem.losses import Norm, SquaredNorm
+from seminmf.problem.objective import Floors, Objective
 
 models = pytest.mark.parametrize("model", GRAPH_MODELS)
 
@@ -349,9 +352,14 @@ def test_penalty_and_edge_weights(squared: bool, k: int, density: float) -> None
     W[4, 5] = W[5, 4] = 1.5
     W[6, 7] = W[7, 6] = 0.5
     graph = prepared(W)
-    edges = graph.base.copy()
+    measure = SquaredNorm() if squared else Norm()
+    objective = Objective(Norm(), measure, alpha=1.0, floors=Floors(1e-10, 1e-3, 1e-10))
+    # A pass over the rows finds both; X and the basis are of no concern to them.
     with Engine(codes, k) as engine:
-        found = graph.penalty(codes, squared, 1e-3, edges, engine)
+        terms = objective.terms(codes.dtype, 0.0)
+        passed = Rows(engine, terms, Rule(DESCEND, 1), graph, None, None, codes.copy())
+        found = passed.measure(np.eye(k), np.eye(k), 1.0, 0.0).graph_penalty
+        edges = passed._current.edges
     spread = reference.distances(codes)
     upper = np.triu(W, 1)
     assert found == pytest.approx((upper * spread ** (2 if squared else 1)).sum())

@@ -36,6 +36,7 @@ from seminmf import (
 )
 from seminmf.models import container as _container
 from seminmf.models.persistence import Saveable, load_with_notes
+from seminmf.problem.parts import Part
 
 N, M, K = 40, 7, 3
 
@@ -76,6 +77,9 @@ def assert_same(a: Any, b: Any) -> None:
         assert a.dtype == b.dtype
         assert a.shape == b.shape
         assert a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes()
+    elif isinstance(a, Part):
+        assert type(a) is type(b)
+        assert a.get_params() == b.get_params()
     elif hasattr(a, "cluster_centers_"):
         assert a.get_params() == b.get_params()
         assert_same(a.cluster_centers_, b.cluster_centers_)
@@ -679,3 +683,75 @@ def test_a_new_estimator_needs_no_change_elsewhere(tmp_path: Path) -> None:
     loaded = seminmf.load(tmp_path / "m")
     assert type(loaded) is Wider
     assert_same(loaded.transform(samples(1)), model.transform(samples(1)))
+
+
+# Files of earlier versions.
+
+EARLIER = Path(__file__).with_name("data")
+# What the version of the files did not have, and what it stands for.
+NEW_PARAMETERS = {"l1": 0.0}
+
+
+def factorization(model: Any) -> Any:
+    """The model itself, or the one inside."""
+    for name in ("model_", "factorizer_"):
+        model = getattr(model, name, model)
+    return model
+
+
+@pytest.mark.parametrize("path", sorted(EARLIER.glob("*.seminmf")), ids=lambda path: path.stem)
+def test_files_of_earlier_versions_open(path: Path, tmp_path: Path) -> None:
+    """They compute what they did, and are whole models of this version."""
+    with np.load(EARLIER / "expected.npz") as expected:
+        new = expected["new"]
+        answers = {
+            name.split("/")[1]: expected[name]
+            for name in expected
+            if name.startswith(f"{path.stem}/")
+        }
+    assert answers
+    model = seminmf.load(path)
+    for method, answer in answers.items():
+        found = getattr(model, method)(new)
+        assert found.dtype == answer.dtype
+        precision = 1e-5 if found.dtype == np.float32 else 1e-7
+        np.testing.assert_allclose(found, answer, rtol=precision, atol=precision * answer.max())
+    inner = factorization(model)
+    assert inner.transform(np.zeros((1, 5))).shape == (1, 2)
+    # Saved again and opened again it is the same.
+    model.save(tmp_path / "again")
+    again = seminmf.load(tmp_path / "again")
+    assert_same(again, model)
+    for method in answers:
+        assert_same(getattr(again, method)(new), getattr(model, method)(new))
+    # It can be fitted again, with what is new switched off.
+    for name, value in NEW_PARAMETERS.items():
+        assert getattr(inner, name, value) == value
+    codes = inner.codes_
+    if path.stem not in ("clusters", "standardized"):
+        X = samples_of_earlier_files()
+        inner.fit(X.astype(np.float32) if codes.dtype == np.float32 else X)
+        precision = 1e-3 if codes.dtype == np.float32 else 1e-6
+        np.testing.assert_allclose(inner.codes_, codes, atol=precision * codes.max())
+
+
+def samples_of_earlier_files() -> Array:
+    """As in ``data/write.py``."""
+    rng = np.random.default_rng(0)
+    V, U = rng.integers(0, 9, (12, 2)), rng.integers(0, 9, (5, 2))
+    return (V @ U.T + rng.integers(0, 4, (12, 5))) / 8.0
+
+
+@pytest.mark.parametrize("path", sorted(EARLIER.glob("*.seminmf")), ids=lambda path: path.stem)
+def test_files_of_earlier_versions_have_every_attribute(path: Path) -> None:
+    """What is new in a fitted model is there, too: the loss that its class stands for, no L1."""
+    inner = factorization(seminmf.load(path))
+    fresh = type(inner)(2).fit(samples_of_earlier_files())
+    assert fitted_attributes(inner).keys() == fitted_attributes(fresh).keys()
+    assert_same(inner.loss_, fresh.loss_)
+    assert inner.l1_ == 0
+
+
+def test_files_of_earlier_versions_are_there() -> None:
+    assert len(list(EARLIER.glob("*.seminmf"))) == 10
+    assert max(path.stat().st_size for path in EARLIER.iterdir()) < 10_000

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from seminmf import L21SemiNMF
-from seminmf.compiled.single import nnls_rows, robust_rows
+from seminmf.data import Engine
+from seminmf.problem.losses import Norm
+from seminmf.problem.objective import Objective
+from seminmf.solve.projection import nonnegative_codes, solve_codes
 
 
 @pytest.mark.parametrize("present", [5e-324, 1e-310, 1e-200, 1.0, 1e200])
 def test_a_member_that_must_leave_leaves(present: float) -> None:
     """A subnormal code to start from must not stop the active set from changing."""
     codes = np.array([[present]])
-    nnls_rows(np.array([[-3.0]]), np.array([[1.0]]), np.zeros(1), codes)
+    nonnegative_codes(Engine(np.array([[-3.0]]), 1), np.array([[1.0]]), codes)
     assert codes[0, 0] == 0
 
 
@@ -26,7 +30,7 @@ def test_any_start_ends_at_the_same_solution(seed: int, k: int, warm: bool) -> N
     rng = np.random.default_rng(seed)
     basis, X = rng.standard_normal((12, k)), rng.standard_normal((6, 12))
     codes = rng.exponential(1, (6, k)) * (rng.random((6, k)) < 0.5) * warm
-    nnls_rows(X @ basis, basis.T @ basis, np.zeros(6), codes)
+    nonnegative_codes(Engine(X, k), basis, codes)
     for found, sample in zip(codes, X, strict=True):
         np.testing.assert_allclose(found, nnls(basis, sample)[0], atol=1e-9)
 
@@ -37,11 +41,9 @@ def test_a_minimum_at_the_code_of_a_neighbour_is_met_exactly(nearest: int) -> No
     anchors = np.array([[0.3, 0.0], [2.0, 0.7]])
     weights = np.ones(2)
     weights[nearest] = 10
-    codes = np.zeros((1, 2))
-    robust_rows(
-        np.array([[1.0, 1.0]]), np.eye(2), np.zeros(1), np.array([0, 2]), np.array([0, 1]), weights,
-        anchors, 5.0, 1e-10, 20, 1e-9, codes,
-    )  # fmt: skip
+    codes, links = np.zeros((1, 2)), sp.csr_array(weights[None])
+    objective = Objective(Norm(), Norm(), alpha=5.0)
+    solve_codes(Engine(np.array([[1.0, 1.0]]), 2), np.eye(2), objective, codes, links, anchors)
     np.testing.assert_array_equal(codes[0], anchors[nearest])
 
 

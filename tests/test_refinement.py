@@ -19,8 +19,8 @@ from helpers import CLASSES, GRAPH_MODELS, Array, converging_or_not, make
 from seminmf import FactorKMeans, GraphSemiNMF, L21SemiNMF
 from seminmf.datasets import add_outliers, make_waveform
 from seminmf.metrics import majority_accuracy, majority_labels, nmi
-from seminmf.solve.projection import Placed
 from seminmf.models.refinement import Averaged, Measured, _noise, antihub_share, refine
+from seminmf.solve.projection import Placed
 
 KINDS = ("averaged", "measured", "none")
 

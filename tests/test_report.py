@@ -23,9 +23,9 @@ from sklearn.exceptions import NotFittedError
 
 from helpers import converging_or_not, data
 from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, Report, SemiNMF, report
-from seminmf.models.clustering import far_fence, robust_kmeans
 from seminmf.datasets import add_outliers, make_waveform
 from seminmf.metrics import majority_accuracy, majority_labels, nmi
+from seminmf.models.clustering import far_fence, robust_kmeans
 from seminmf.reporting.model import markup, pictures, plane
 from seminmf.reporting.model.again import recipe, value_text
 from seminmf.reporting.model.drawing import bar, histogram, line, profile, ticks

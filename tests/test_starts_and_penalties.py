@@ -22,8 +22,8 @@ from helpers import (
     value,
 )
 from seminmf import NMF, L21SemiNMF, SemiNMF
-from seminmf.solve.starts import _eigenvectors
 from seminmf.data.samples import typical_length
+from seminmf.solve.starts import _eigenvectors
 
 kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
 solvers = pytest.mark.parametrize("solver", ["cd", "mu"])
@@ -227,7 +227,9 @@ def test_fewer_distinct_samples_than_exemplars() -> None:
 def test_rows_with_the_same_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     X = data(20, 6)
     X[7] = X[3]
-    monkeypatch.setattr("seminmf.data.samples._row_hashes", lambda X: np.zeros(X.shape[0], np.uint64))
+    monkeypatch.setattr(
+        "seminmf.data.samples._row_hashes", lambda X: np.zeros(X.shape[0], np.uint64)
+    )
     fitted = L21SemiNMF(2, tol=0, max_iter=10).fit(X)
     assert np.isfinite(fitted.objective_)
     assert fitted.transform(X).shape == (20, 2)

@@ -16,11 +16,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import reference
 import seminmf.solve.factorize
 from helpers import CLASSES, KINDS, cone, data, difference, make, start, value
-from seminmf.data import cutting
-from seminmf.data import Engine
-from seminmf.data import _crew as crews
-from seminmf.data import compression as compressions
+from seminmf.compiled.threads import crew as crews
 from seminmf.compiled.threads.crew import Crew
+from seminmf.data import Engine, cutting
+from seminmf.data import compression as compressions
 
 kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
 TIGHT = 1e-8
@@ -120,30 +119,49 @@ def test_shards_of_the_compiled_iteration(
 ) -> None:
     X = data(400, 30)
     whole = run(model, X, solver=solver)
-    assert len(Engine(X, 3).row_shards) == 2
+    assert len(Engine(X, 3).cuts.shards) == 2
     monkeypatch.setattr(cutting, "_SMALL", 0)
     monkeypatch.setattr(cutting, "_OWN_BLOCK", (2**15, 10))
-    assert len(Engine(X, 3).row_shards) > 4
+    assert len(Engine(X, 3).cuts.shards) > 4
     other = run(model, X, solver=solver)
     assert other.objective_ == pytest.approx(whole.objective_, rel=TIGHT)
     assert difference(other.codes_, whole.codes_) < 1e-5
 
 
-def test_the_array_for_compiled_code() -> None:
-    """Rows of consecutive, writeable numbers, copied only where it has to be."""
+def test_the_numbers_for_compiled_code() -> None:
+    """One line of numbers of one type, which is X itself; copied only where it has to be."""
     X = data(40, 9)
-    assert Engine(X, 3).array is X
     read_only = X.copy()
     read_only.flags.writeable = False
-    for form in (np.asfortranarray(X), read_only, X[:, ::-1]):
-        block = Engine(form, 3).array
-        assert block is not None
-        assert block.flags.c_contiguous
-        assert block.flags.writeable
-        np.testing.assert_array_equal(block, form)
-    assert Engine(X, 3, block_rows=10).array is None
-    assert Engine(sp.csr_array(X), 3).array is None
-    assert Engine(np.asfortranarray(np.ones((200, 2000))), 3).array is None
+    wide = np.asfortranarray(np.ones((200, 2000)))
+    packed = np.zeros(40, dtype=[("mark", "i1"), ("numbers", "f8", 9)])
+    packed["numbers"] = X
+    forms = {
+        "plain": X,
+        "fortran": np.asfortranarray(X),
+        "wide fortran": wide,
+        "read only": read_only,
+        "every other": np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
+        "one row again and again": np.broadcast_to(X[0], (40, 9)),
+        "backwards": X[:, ::-1],
+        "rows backwards": X[::-1],
+        "between bytes": packed["numbers"],
+    }
+    for name, form in forms.items():
+        for block_rows in (None, 10):
+            engine = Engine(form, 3, block_rows=block_rows)
+            line, steps = engine.storage._line()
+            assert line.ndim == 1, name
+            assert line.flags.c_contiguous, name
+            assert line.flags.writeable, name
+            strides = tuple(step * line.itemsize for step in steps)
+            seen = np.lib.stride_tricks.as_strided(line, form.shape, strides)
+            np.testing.assert_array_equal(seen, form, err_msg=name)
+            copied = "backwards" in name or name == "between bytes"
+            assert np.shares_memory(line, form) != copied, name
+            assert engine.storage.gathers == (not form.flags.c_contiguous), name
+    sparse = sp.csr_array(X)
+    assert Engine(sparse, 3).storage.X is sparse
 
 
 def test_the_engine_in_blocks() -> None:
@@ -294,20 +312,21 @@ class Clock:
 @pytest.mark.parametrize("reason", ["helpers have no core", "the caller has none"])
 def test_who_gets_no_help_goes_on_alone(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there are not enough cores the caller does without helpers, longer each time."""
-    crews._seconds_per_look()  # by the true clock
+    crews._seconds_per_offer()  # by the true clock
     clock, crew, invited = Clock(), Crew(1), []
     monkeypatch.setattr(crews, "perf_counter", clock)
     monkeypatch.setattr(Crew, "_invite", lambda self: invited.append(True))
 
-    def call(took: float, looks: int = 0) -> bool:
+    def call(took: float, offers: int = 0) -> bool:
         """Whether helpers were invited."""
 
-        def function(number: int, leads: bool, bell: Any) -> tuple[bool, int]:
+        def function(call: Any, number: int, room: str) -> int:
+            assert room == "caller's"
             clock.now += took
-            return leads, looks
+            return offers
 
         invited.clear()
-        crew.call(function, ())
+        crew.call(function, ["caller's", "helper's"], (), 1)
         return bool(invited)
 
     def crowded_call() -> bool:

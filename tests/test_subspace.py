@@ -12,10 +12,9 @@ from threadpoolctl import threadpool_limits
 import reference
 from helpers import GRAPH_MODELS, cone, converging_or_not, data, difference, make, problem, value
 from seminmf import L21SemiNMF
-from seminmf.data import cutting
-from seminmf.solve import descent
-from seminmf.data import Engine, Space, Subspace, leading_subspace
+from seminmf.data import Engine, Space, Subspace, cutting, leading_subspace
 from seminmf.data import subspace as module
+from seminmf.solve import descent
 
 N, M, K = 150, 60, 3
 
@@ -30,29 +29,19 @@ def small_problems(monkeypatch: pytest.MonkeyPatch) -> None:
 def spaces(monkeypatch: pytest.MonkeyPatch) -> list[Space]:
     """All that a run enters."""
     entered: list[Space] = []
-    enter = descent.Descent._enter
+    take_up = descent.Descent._take_up
 
     def watched(self: Any, space: Space) -> None:
         entered.append(space)
-        enter(self, space)
+        take_up(self, space)
 
-    monkeypatch.setattr(descent.Descent, "_enter", watched)
+    monkeypatch.setattr(descent.Descent, "_take_up", watched)
     return entered
 
 
 def stationarity(p: reference.Problem, model: Any) -> float:
-    """As in `seminmf.solve.stationarity`, in all features, by whole matrices."""
-    U, V = model.components_.T, model.codes_
-    d, b, W = reference.weights(p, U, V)
-    degree = W.sum(axis=1)
-    gradient = d[:, None] * (V @ (U.T @ U) - p.X @ U) + p.alpha * (degree[:, None] * V - W @ V)
-    curvature = d[:, None] * (U.T @ U).diagonal() + p.alpha * degree[:, None]
-    step = V - np.maximum(V - gradient / curvature, 0)
-    system = V.T @ (d[:, None] * V) + p.beta * np.diag(b)
-    change = U - np.linalg.solve(system, (p.X.T @ (d[:, None] * V)).T).T
-    of_codes = (curvature * step**2).sum() / (curvature * V**2).sum()
-    of_basis = ((change @ system) * change).sum() / ((U @ system) * U).sum()
-    return float(np.sqrt(max(of_codes, of_basis)))
+    """As in `seminmf.problem.stationarity`, in all features, by whole matrices."""
+    return reference.stationarity(p, model.components_.T, model.codes_)
 
 
 def directions(entered: list[Space]) -> list[bool]:
@@ -66,7 +55,7 @@ def test_directions_are_orthonormal_and_lead() -> None:
     assert found is not None
     Q = found.directions
     np.testing.assert_allclose(Q.T @ Q, np.eye(20), atol=1e-12)
-    np.testing.assert_allclose(found.engine.X, X @ Q, atol=1e-10 * np.abs(X).max())
+    np.testing.assert_allclose(found.engine.storage.X, X @ Q, atol=1e-10 * np.abs(X).max())
     weighted = np.sqrt(weights)[:, None] * X
     best = np.linalg.svd(weighted, compute_uv=False)[:4]
     np.testing.assert_allclose(np.linalg.svd(weighted @ Q, compute_uv=False)[:4], best, rtol=1e-6)
@@ -78,7 +67,7 @@ def test_directions_of_data_without_so_many(rank: int) -> None:
     found = leading_subspace(Space(Engine(X, 4)), 4, np.ones(4_000))
     assert found is not None
     np.testing.assert_allclose(found.directions.T @ found.directions, np.eye(20), atol=1e-12)
-    np.testing.assert_allclose(found.engine.X @ found.directions.T, X, atol=1e-10)
+    np.testing.assert_allclose(found.engine.storage.X @ found.directions.T, X, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["dense", "single", "triangle", "sparse", "columns"])
@@ -162,13 +151,13 @@ def test_the_objective_on_the_way_is_that_of_all_features(
 @pytest.mark.usefixtures("small_problems")
 def test_more_sweeps_with_more_features(monkeypatch: pytest.MonkeyPatch) -> None:
     sweeps: list[int] = []
-    enter = descent.Descent._enter
+    take_up = descent.Descent._take_up
 
     def watched(self: Any, space: Space) -> None:
         sweeps.append(self.scheme.codes.sweeps)
-        enter(self, space)
+        take_up(self, space)
 
-    monkeypatch.setattr(descent.Descent, "_enter", watched)
+    monkeypatch.setattr(descent.Descent, "_take_up", watched)
     L21SemiNMF(K).fit(cone(N, 5 * M, K, noise=0.5))
     assert sweeps == [2, 8]
 

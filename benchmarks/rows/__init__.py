@@ -5,12 +5,13 @@ from __future__ import annotations
 from fnmatch import fnmatch
 
 from ..row import Row
-from . import cifar, first_fit, growth, memory, multiplicative, objective, peers, products
+from . import cifar, first_fit, growth, losses, memory, multiplicative, objective, peers, products
 
 ROWS: tuple[Row, ...] = (
     *multiplicative.ROWS,
     *objective.ROWS,
     *products.ROWS,
+    *losses.ROWS,
     *peers.ROWS,
     *cifar.ROWS,
     *memory.ROWS,

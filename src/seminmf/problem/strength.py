@@ -69,8 +69,8 @@ def resolve_penalty(
         beta = penalty.strength**0.5 * units.beta
     if beta == 0:
         raise ValueError(
-            f"{given_as} and beta=0 cannot be combined: without a penalty on the basis, scaling it up and "
-            "the codes down makes a penalty on the codes as small as one likes. Leave beta at "
-            '"auto", or give it a positive value.'
+            f"{given_as} and beta=0 cannot be combined: without a penalty on the basis, scaling it "
+            "up and the codes down makes a penalty on the codes as small as one likes. Leave beta "
+            'at "auto", or give it a positive value.'
         )
     return penalty.strength * units.alpha * (units.beta / beta) ** penalty.power, beta
