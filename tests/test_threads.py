@@ -1,0 +1,282 @@
+"""The same digits for any number of threads, however late they come, and for two fits at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from helpers import Array, data, start
+from seminmf import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
+from seminmf.compiled.threads.crew import Crew
+from seminmf.data import Engine
+from seminmf.losses import Cauchy, Huber
+
+# Large enough for helpers in compiled code, also if half of the entries are zero.
+N, M, K = 6_000, 40, 8
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    with threadpool_limits(count, user_api="blas"):
+        found = [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+        if max(found) != count:
+            pytest.skip("BLAS has a fixed number of threads here")
+        yield
+
+
+def is_helper() -> bool:
+    return threading.current_thread().name == "seminmf"
+
+
+def ring(n: int) -> Any:
+    """Neighbours are near, but two of them a little farther."""
+    ties = sp.eye_array(n, k=1, format="csr") + sp.eye_array(n, k=5, format="csr")
+    return sp.csr_array(ties + ties.T)
+
+
+def stored(X: Array, form: str, folder: Path) -> Any:
+    if form == "columns":
+        return np.asfortranarray(X)
+    if form == "sparse":
+        return sp.csr_array(X)
+    if form == "single":
+        return X.astype(np.float32)
+    if form == "mapped":
+        np.save(folder / "X.npy", X)
+        return np.load(folder / "X.npy", mmap_mode="r")
+    return X
+
+
+def digits(fitted: Any) -> dict[str, bytes]:
+    names = ("codes_", "components_", "objective_history_", "residuals_")
+    return {name: getattr(fitted, name).tobytes() for name in names}
+
+
+def rule(name: str, graph: Any, **parameters: Any) -> Any:
+    parameters = {"max_iter": 5, "tol": 0, "random_state": 0, **parameters}
+    alone = {"alpha": 0, "beta": 0, **parameters}
+    tied = {"graph": graph, **parameters}
+    return {
+        "NMF": lambda: NMF(K, **parameters),
+        "SemiNMF": lambda: SemiNMF(K, **parameters),
+        "GraphSemiNMF": lambda: GraphSemiNMF(K, **tied),
+        "L21SemiNMF": lambda: L21SemiNMF(K, **tied),
+        "L21SemiNMF alone": lambda: L21SemiNMF(K, **alone),
+        "L21SemiNMF l1": lambda: L21SemiNMF(K, l1=1e-4, **tied),
+        "Huber": lambda: RobustSemiNMF(K, loss=Huber(), **tied),
+        "Cauchy l1 alone": lambda: RobustSemiNMF(
+            K, loss=Cauchy(5.0), l1=1e-5, **{**parameters, "alpha": 0}
+        ),
+    }[name]()
+
+
+RULES = (
+    "NMF", "SemiNMF", "GraphSemiNMF", "L21SemiNMF", "L21SemiNMF alone", "L21SemiNMF l1", "Huber",
+    "Cauchy l1 alone",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["rows", "columns", "sparse", "single", "mapped"])
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+@pytest.mark.parametrize("name", RULES)
+def test_same_digits_for_any_number(name: str, solver: str, form: str, tmp_path: Path) -> None:
+    X = data(N, M, nonnegative=name == "NMF")
+    X[np.abs(X) < 0.7] = 0
+    X = stored(X, form, tmp_path)
+    weights = np.random.default_rng(0).uniform(0.5, 2, N)
+    found, crews = [], []
+    for count in (1, 2, 3):
+        with threads(count):
+            crews.append(Engine(X, K).team.crew.helpers)
+            fitted = rule(name, ring(N), solver=solver).fit(X, sample_weight=weights)
+            found.append(digits(fitted))
+    assert crews == [0, 1, 2]
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("form", ["rows", "sparse"])
+def test_same_digits_in_transform(form: str, tmp_path: Path) -> None:
+    X = data(N, M)
+    X[np.abs(X) < 0.7] = 0
+    fitted = rule("L21SemiNMF l1", ring(N)).fit(X)
+    new = stored(X[:500] + 0.01, form, tmp_path)
+    found = []
+    for count in (1, 2, 3):
+        with threads(count):
+            found.append(fitted.transform(new).tobytes())
+    assert found[0] == found[1] == found[2]
+
+
+# --- threads that are late ------------------------------------------------------------------------
+
+
+def late(monkeypatch: pytest.MonkeyPatch, pause: Callable[[], float]) -> list[str]:
+    """Have each helper wait before it enters a call; returns who did, call by call."""
+    came: list[str] = []
+    call = Crew.call
+
+    def delayed_call(self: Crew, function: Any, *arguments: Any) -> Any:
+        def delayed(*given: Any) -> Any:
+            if is_helper():
+                came.append("helper")
+                time.sleep(pause())
+            return function(*given)
+
+        return call(self, delayed, *arguments)
+
+    monkeypatch.setattr(Crew, "call", delayed_call)
+    return came
+
+
+def test_helpers_that_come_late_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a call is over before they come, as with a basis system that is singular."""
+    n, m, k = 6_000, 40, 10
+    X, (U0, V0) = data(n, m), start(n, m, k)
+    V0[:, 1] = V0[:, 0]
+
+    def fit() -> dict[str, bytes]:
+        return digits(SemiNMF(k, init=(U0, V0), tol=0, max_iter=30).fit(X))
+
+    with threads(1):
+        alone = fit()
+    came = late(monkeypatch, lambda: 5e-4)
+    with threads(2):
+        for _ in range(40):
+            assert fit() == alone
+    assert came
+
+
+@pytest.mark.parametrize("name", ["NMF", "SemiNMF", "L21SemiNMF", "L21SemiNMF l1"])
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+@pytest.mark.parametrize("form", ["rows", "sparse"])
+def test_helpers_that_come_at_any_time(
+    name: str, solver: str, form: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    X = data(N, M, nonnegative=name == "NMF")
+    X[np.abs(X) < 0.7] = 0
+    X = stored(X, form, tmp_path)
+    with threads(1):
+        alone = digits(rule(name, ring(N), solver=solver).fit(X))
+    rng = np.random.default_rng(0)
+    came = late(monkeypatch, lambda: float(rng.choice([0, 1e-4, 1e-3, 5e-3])))
+    with threads(3):
+        for _ in range(4):
+            assert digits(rule(name, ring(N), solver=solver).fit(X)) == alone
+    assert came
+
+
+def test_helpers_go_home_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that are late, and the next fit has all it needs."""
+
+    def fail(progress: Any) -> None:
+        raise RuntimeError("stop here")
+
+    X = data(N, M)
+    late(monkeypatch, lambda: 2e-3)
+    with threads(2):
+        expected = digits(rule("SemiNMF", None).fit(X))
+        for _ in range(5):
+            with pytest.raises(RuntimeError, match="stop here"):
+                rule("SemiNMF", None, callback=fail).fit(X)
+            assert not [t for t in threading.enumerate() if t.name == "seminmf"]
+            assert digits(rule("SemiNMF", None).fit(X)) == expected
+
+
+# --- several fits at once -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_two_fits_at_once(name: str) -> None:
+    """In two threads of Python, each with the digits that it has alone."""
+    inputs = [data(N, M, seed, nonnegative=name == "NMF") for seed in (0, 1)]
+    graph = ring(N)
+    with threads(2):
+        alone = [digits(rule(name, graph).fit(X)) for X in inputs]
+        found: dict[int, list[Any]] = {0: [], 1: []}
+        together = threading.Barrier(2)
+
+        def work(place: int) -> None:
+            for _ in range(3):
+                together.wait()
+                try:
+                    found[place].append(digits(rule(name, graph).fit(inputs[place])))
+                except Exception as error:
+                    found[place].append(error)
+
+        workers = [threading.Thread(target=work, args=(place,)) for place in (0, 1)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        allowed = [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+    assert set(allowed) == {2}
+    for place in (0, 1):
+        assert len(found[place]) == 3
+        for result in found[place]:
+            assert result == alone[place]
+
+
+def test_a_fit_inside_the_callback_of_another() -> None:
+    X, inner = data(N, M), []
+
+    def watch(progress: Any) -> None:
+        inner.append(digits(rule("SemiNMF", None).fit(X)))
+
+    with threads(2):
+        plain = digits(rule("SemiNMF", None).fit(X))
+        outer = digits(rule("SemiNMF", None, callback=watch).fit(X))
+    assert outer == plain
+    assert len(inner) == 5
+    assert all(found == plain for found in inner)
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def test_no_memory_is_used_after_it_was_freed() -> None:
+    """With freed memory overwritten, and new memory filled, every digit is the same."""
+    code = (
+        "import hashlib, sys\n"
+        "import numpy as np\n"
+        "import seminmf\n"
+        "from scipy.sparse import csr_array\n"
+        "seen = hashlib.sha256()\n"
+        "for name in ('NMF', 'SemiNMF', 'GraphSemiNMF', 'L21SemiNMF', 'RobustSemiNMF'):\n"
+        "    l1 = {'l1': 1e-4} if name.endswith('21SemiNMF') else {}\n"
+        "    for n, m, k in ((5, 3, 1), (20, 4, 2), (30, 6, 3), (200, 30, 9)):\n"
+        "        for dtype in (np.float64, np.float32):\n"
+        "            X = np.random.default_rng(n).random((n, m)).astype(dtype)\n"
+        "            for solver in ('cd', 'mu'):\n"
+        "                model = getattr(seminmf, name)(\n"
+        "                    k, solver=solver, tol=0, max_iter=4, random_state=0, **l1\n"
+        "                )\n"
+        "                if hasattr(model, 'n_neighbors'):\n"
+        "                    model.set_params(n_neighbors=2)\n"
+        "                for form in (X, np.asfortranarray(X), csr_array(X)):\n"
+        "                    seen.update(model.fit(form).codes_.tobytes())\n"
+        "                    seen.update(model.components_.tobytes())\n"
+        "                    seen.update(model.transform(X + dtype(0.01)).tobytes())\n"
+        "print(seen.hexdigest())\n"
+    )
+    found = []
+    for byte in (0, 165, 255):
+        # Read by the C library of Linux; elsewhere it makes no difference.
+        environment = {**os.environ, "MALLOC_PERTURB_": str(byte), "OMP_NUM_THREADS": "1"}
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+        )
+        assert run.returncode == 0, run.stderr[-2000:]
+        found.append(run.stdout)
+    assert found[0] == found[1] == found[2]
