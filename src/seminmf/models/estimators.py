@@ -159,7 +159,13 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _restore_state(self, state: dict[str, Any]) -> None:
         from ..solve.projection import Projector
 
-        self._projector = Projector(**state.pop("projector"))
+        projector = state.pop("projector")
+        if "loss_power" in projector:
+            # A file from before there were losses to choose: a power stands in their place.
+            loss = _LOSS_OF_POWER[projector.pop("loss_power")]()
+            projector.update(loss=loss, graph=loss)
+            state.update(l1_=0.0, loss_=self._parts["loss"])
+        self._projector = Projector(**projector)
         super()._restore_state(state)
         m, k = self._projector.basis.shape
         if self.components_.shape != (k, m) or self.n_features_in_ != m:

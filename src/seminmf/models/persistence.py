@@ -186,7 +186,7 @@ def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
     if isinstance(value, Part):
         parameters = value.get_params(deep=False)
         packed = {name: _pack(item, arrays, f"{where}.{name}") for name, item in parameters.items()}
-        return {"$part": type(value).__name__, "parameters": packed}
+        return {"$part": value.name_in_files(), "parameters": packed}
     if isinstance(value, Saveable):
         return {"$model": _pack_model(value, arrays, f"{where}.")}
     if searches.is_search(value):

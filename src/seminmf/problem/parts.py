@@ -26,14 +26,17 @@ class Part(BaseEstimator):
     """Functions of one number and of the object's attributes, which they name as arguments."""
 
     known: ClassVar[dict[str, type[Part]]] = {}
-    """All classes of parts by name: those that model files may hold."""
+    """All classes of parts by the names that they have in model files."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # A class of one's own may be defined again, but takes no name of this package.
-        before = Part.known.get(cls.__name__)
-        if before is None or not before.__module__.startswith(f"{__package__}."):
-            Part.known[cls.__name__] = cls
+        Part.known[cls.name_in_files()] = cls
+
+    @classmethod
+    def name_in_files(cls) -> str:
+        """The name of the class; with its module, if that is not one of this package."""
+        ours = cls.__module__.startswith(f"{__package__}.")
+        return cls.__qualname__ if ours else f"{cls.__module__}.{cls.__qualname__}"
 
     value: Callable[..., float]
     """What it adds to the objective: a static method."""
