@@ -87,7 +87,7 @@ class Engine:
 
     # Visits from Python
 
-    def sweep(
+    def map_rows(
         self, basis: FloatArray | None, visit: Callable[[slice, Visited, Any], _Result]
     ) -> list[_Result]:
         """What ``visit(rows, X_b, X_b·U)`` returns for the rows of X, in their order.
@@ -103,7 +103,7 @@ class Engine:
 
     def residuals(self, basis: FloatArray, codes: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖ for every sample, computed directly."""
-        found = self.sweep(None, lambda rows, visited, _: visited.residuals(codes[rows], basis))
+        found = self.map_rows(None, lambda rows, visited, _: visited.residuals(codes[rows], basis))
         return np.concatenate(found)
 
     def weighted_moment(self, weights: FloatArray) -> FloatArray:
@@ -115,7 +115,7 @@ class Engine:
             # A product with its own transpose is symmetric, and NumPy calculates half of it.
             return scaled.T @ scaled
 
-        return reduce(np.add, self.sweep(None, visit))
+        return reduce(np.add, self.map_rows(None, visit))
 
     @cached_property
     def gram(self) -> FloatArray:
@@ -158,12 +158,12 @@ class Engine:
         def visit(rows: slice, visited: Visited, phi: Any) -> None:
             product[rows] = phi
 
-        self.sweep(basis, visit)
+        self.map_rows(basis, visit)
         return product
 
     def adjoint_times(self, rows: FloatArray) -> FloatArray:
         """Xᵀ·Z."""
-        parts = self.sweep(None, lambda place, visited, _: visited.adjoint_times(rows[place]))
+        parts = self.map_rows(None, lambda place, visited, _: visited.adjoint_times(rows[place]))
         return reduce(np.add, parts)
 
     def square_times(

@@ -98,5 +98,5 @@ def _codes_residual(
         step = part - np.maximum(part - _newton(gradient, curvature), 0)
         return float((curvature * step * step).sum()), float((curvature * part * part).sum())
 
-    steps, sizes = zip(*engine.sweep(basis, visit), strict=True)
+    steps, sizes = zip(*engine.map_rows(basis, visit), strict=True)
     return _ratio(sum(steps), sum(sizes))

@@ -39,7 +39,7 @@ def nonnegative_codes(
         right = phi.astype(np.float64) if pull is None else phi + pull[rows]
         nnls_rows(right, omega, stiff[rows], codes[rows])
 
-    engine.sweep(basis, visit)
+    engine.map_rows(basis, visit)
 
 
 def _reweighted_codes(
@@ -78,7 +78,7 @@ def _reweighted_codes(
         reweighted_rows(ties, targets.astype(np.float64), factor, beyond, anchors, found)
         codes[rows] = found
 
-    engine.sweep(directions, visit)
+    engine.map_rows(directions, visit)
 
 
 def solve_codes(
