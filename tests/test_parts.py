@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import math
 import pickle
 import subprocess
@@ -455,6 +456,39 @@ def test_the_short_sums_of_a_loss() -> None:
             np.testing.assert_allclose(
                 loss.weights(t, 1e-3, w), share * weights, rtol=10 * precision
             )
+
+
+@pytest.mark.parametrize(
+    "part", [Norm(), SquaredNorm(), Huber(0.5), Cauchy(0.5), L1(1.0)], ids=repr
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_do_not_depend_on_where_arrays_lie(part: Any, dtype: Any) -> None:
+    """A loop that adds up and writes at once may be run in another order for arrays side by side.
+
+    So the last digit of J, with few samples, would depend on what was allocated before.
+    """
+    block = part.block(dtype)
+    number, place = ctypes.c_double, ctypes.c_void_p
+    count = (ctypes.c_int64,)
+    if isinstance(part, Loss):
+        kinds = (*count, place, place, *count, number, place, place)
+    else:
+        kinds = (*count, place, place, place)
+    function = ctypes.CFUNCTYPE(number, *kinds)(block.address)
+    parameters, rng = block.parameters.ctypes.data, np.random.default_rng(0)
+    for n in (5, 13, 20, 40):
+        for _ in range(10):
+            arguments, found = rng.random(n), set()
+            for gap in (0, 1, 2, 7, 12, 100):
+                memory = np.zeros(2 * n + 100, dtype)
+                memory[:n] = arguments
+                given, result = memory.ctypes.data, memory[n + gap :].ctypes.data
+                if isinstance(part, Loss):
+                    total = function(n, given, given, 0, 1e-10, parameters, result)
+                else:
+                    total = function(n, given, parameters, result)
+                found.add((total, memory[n + gap : 2 * n + gap].tobytes()))
+            assert len(found) == 1
 
 
 @given(

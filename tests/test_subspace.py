@@ -149,20 +149,6 @@ def test_the_objective_on_the_way_is_that_of_all_features(
 
 
 @pytest.mark.usefixtures("small_problems")
-def test_more_sweeps_with_more_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    sweeps: list[int] = []
-    take_up = descent.Descent._take_up
-
-    def watched(self: Any, space: Space) -> None:
-        sweeps.append(self.scheme.codes.sweeps)
-        take_up(self, space)
-
-    monkeypatch.setattr(descent.Descent, "_take_up", watched)
-    L21SemiNMF(K).fit(cone(N, 5 * M, K, noise=0.5))
-    assert sweeps == [2, 8]
-
-
-@pytest.mark.usefixtures("small_problems")
 @pytest.mark.parametrize("model", GRAPH_MODELS)
 @pytest.mark.parametrize("stop", ["max_iter", "callback"])
 def test_a_run_that_ends_in_the_subspace(model: str, stop: str, spaces: list[Space]) -> None:

@@ -267,6 +267,7 @@ def test_no_memory_is_used_after_it_was_freed() -> None:
         "                for form in (X, np.asfortranarray(X), csr_array(X)):\n"
         "                    seen.update(model.fit(form).codes_.tobytes())\n"
         "                    seen.update(model.components_.tobytes())\n"
+        "                    seen.update(model.objective_history_.tobytes())\n"
         "                    seen.update(model.transform(X + dtype(0.01)).tobytes())\n"
         "print(seen.hexdigest())\n"
     )

@@ -12,7 +12,6 @@ does not, it is taken back, η is halved, and a plain step from V is made, which
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .._types import FloatArray
@@ -53,7 +52,7 @@ class Descent:
         self,
         space: Space,
         objective: Objective,
-        scheme: Callable[[Space], Scheme],
+        scheme: Scheme,
         graph: NeighbourGraph | None,
         share: FloatArray | None,
         start: tuple[FloatArray, FloatArray],
@@ -61,19 +60,16 @@ class Descent:
     ) -> None:
         """Begin at ``start`` = (basis, codes), which it may overwrite.
 
-        What the ``scheme`` is may depend on the space. Go on with the ``compression`` of X when
-        that is due.
+        Go on with the ``compression`` of X when that is due.
         """
-        self.objective = objective
+        self.objective, self.scheme = objective, scheme
         self.scale = 1.0
-        self._scheme_in = scheme
         self._graph, self._share = graph, share
         self._compression = None if compression is None or not compression.possible else compression
         self._settle(space, *start)
 
     def _settle(self, space: Space, basis: FloatArray, codes: FloatArray) -> None:
         """Begin in a space at (basis, codes)."""
-        self.scheme = self._scheme_in(space)
         graph = numbering = None
         if self._graph is not None:
             renumbered = self.scheme.codes.sequential

@@ -7,7 +7,6 @@ the compiler.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from ..data import (
     LazyCompression,
     Rule,
     Space,
-    Subspace,
     leading_subspace,
 )
 from ..graph.prepared import NeighbourGraph
@@ -43,8 +41,9 @@ _SHORTEST = 1e-3
 _FEW_SAMPLES = 20
 # Differences of the objective below this share of what it is for V = 0 mean nothing.
 _ROUND_OFF = 1e-14
-# A sweep over the codes for so many features per component takes little beside the products.
-_FEATURES_PER_SWEEP, _MOST_SWEEPS = 6, 8
+# With so many features per component a second sweep over the codes takes little beside the products
+# with X. More than two bring nothing (docs/constants.md).
+_FEATURES_FOR_TWO_SWEEPS = 12
 # Samples with more features than samples are compressed at once if that costs no more than so many
 # iterations: few fits end before.
 _FEWEST_ITERATIONS = 12
@@ -71,15 +70,13 @@ class Plan:
     """Typical length of a sample."""
 
 
-def _scheme(plan: Plan, engine: Engine, space: Space) -> Scheme:
-    """More sweeps pay where products with X or visits to neighbours take most of the time."""
-    n_features = space.engine.n_features if isinstance(space, Subspace) else engine.n_features
+def _scheme(plan: Plan, n_features: int) -> Scheme:
+    """A second sweep pays where products with X or visits to neighbours take most of the time."""
     if plan.solver == "mu":
         rule = Rule(MULTIPLY, root=not plan.nonnegative)
     else:
-        affordable = n_features // (_FEATURES_PER_SWEEP * plan.n_components)
-        fewest = 2 if plan.alpha > 0 else 1
-        rule = Rule(DESCEND, min(max(affordable, fewest), _MOST_SWEEPS))
+        two = plan.alpha > 0 or n_features >= _FEATURES_FOR_TWO_SWEEPS * plan.n_components
+        rule = Rule(DESCEND, sweeps=2 if two else 1)
     basis = NonnegativeBasis(rule) if plan.nonnegative else LeastSquaresBasis()
     return Scheme(rule, basis, accelerate=plan.solver == "cd")
 
@@ -244,7 +241,7 @@ def factorize(
             local = replace(objective, floors=_floors(plan, *start))
             waiting = None if plan.nonnegative else compression
             descent = Descent(
-                space, local, partial(_scheme, plan, engine), graph, share, start, waiting
+                space, local, _scheme(plan, engine.n_features), graph, share, start, waiting
             )
             del space, start  # their arrays are as large as the codes
             solution = run(descent, plan.stopping, plan.callback, number)
