@@ -17,7 +17,7 @@ Made by `make bench`; the numbers are in [performance.csv](performance.csv).
 {BEGIN}
 {END}
 """
-_QUIET = 0.1  # cores that other processes may keep busy without spoiling a measurement
+QUIET = 0.1  # cores that other processes may keep busy without spoiling a measurement
 _METHOD = """\
 Each row runs in a process of its own for each number of threads (BLAS, OpenMP and numba are held to
 it). Within a row the contestants take turns, several rounds, and the best of each counts; compiling
@@ -104,13 +104,13 @@ def text(results: list[Result]) -> str:
         shown.append("  " + "  ".join(padded).rstrip())
     reached = sum(result.met for result in results)
     measured = sum(result.status == "ok" for result in results)
-    disturbed = sum(result.load > _QUIET for result in results)
+    disturbed = sum(result.load > QUIET for result in results)
     last = f"{reached} of {measured} reached; {disturbed} disturbed by other work on the machine"
     return "\n".join([*shown, "", last])
 
 
 def _disturbance(result: Result) -> str:
-    if not result.load > _QUIET:
+    if not result.load > QUIET:
         return ""
     return f"**disturbed**: others kept {result.load:.1f} cores busy"
 
@@ -141,7 +141,7 @@ def setting(results: list[Any]) -> str:
         f"{span([r.machine for r in results])}, {results[0].cores} cores; "
         f"Python {results[0].python}, {versions}; commit "
         f"{', '.join(sorted({r.commit for r in results}))}; {span([r.date for r in results])}; "
-        f"{sum(load > _QUIET for load in loads)} of {len(results)} lines disturbed by other work."
+        f"{sum(load > QUIET for load in loads)} of {len(results)} lines disturbed by other work."
     )
 
 

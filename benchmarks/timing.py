@@ -1,8 +1,8 @@
 """Clocks, and the round-robin in which contestants take turns.
 
-All times are wall-clock seconds. Contestants of one comparison run in one process, one after the
-other and again and again, so that a busy moment of the machine hits all of them; the best of each
-counts.
+All times are wall-clock seconds, but for those of `working_seconds`. Contestants of one comparison
+run in one process, one after the other and again and again, so that a busy moment of the machine
+hits all of them; the best of each counts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 
@@ -42,20 +42,32 @@ def seconds(action: Callable[[], Any]) -> float:
     return watch.seconds()
 
 
+def working_seconds(action: Callable[[], Any], threads: int) -> float:
+    """The same where others may want the cores: on one thread the seconds of the processor."""
+    if threads > 1:
+        return seconds(action)
+    begin = process_time()
+    action()
+    return process_time() - begin
+
+
 def interleave(
-    contestants: Mapping[str, Callable[[], float]], rounds: int, budget: float = 60.0
+    contestants: Mapping[str, Callable[[], float]],
+    rounds: int,
+    budget: float = 60.0,
+    fewest: int = 1,
 ) -> dict[str, float]:
     """The best of each contestant over several rounds, in which all of them take turns.
 
     A contestant measures itself and returns seconds. No round begins that would end beyond
-    ``budget`` seconds, judging by the longest so far; there is always one.
+    ``budget`` seconds, judging by the longest so far; but there are always so many as ``fewest``.
     """
     best = dict.fromkeys(contestants, float("inf"))
     names = itertools.cycle(contestants)
     watch, longest = Stopwatch(), 0.0
-    for _ in range(rounds):
+    for number in range(rounds):
         begun = watch.seconds()
-        if begun and begun + longest > budget:
+        if number >= fewest and begun + longest > budget:
             break
         for name in itertools.islice(names, len(contestants)):
             best[name] = min(best[name], contestants[name]())

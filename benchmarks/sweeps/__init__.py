@@ -1,0 +1,1 @@
+"""Sweeps over the constants of the package, for `benchmarks.constants`."""
