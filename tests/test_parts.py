@@ -850,7 +850,7 @@ def test_a_part_that_is_not_known_is_named(tmp_path: Path) -> None:
         )
         command = [sys.executable, "-c", code, str(tmp_path / name)]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        assert f"the loss or penalty {name}" in said
+        assert f"the loss or penalty {__name__}.{name}," in said
         assert "import the module that defines it" in said
 
 

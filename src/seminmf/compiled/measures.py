@@ -45,30 +45,34 @@ _value = _weight = _slope = None
 
 
 def _measure(count, lengths, share, shared, floor, parameters, weights):
-    """Σ share · ρ(length), and share · weight(length) for each length."""
+    """Σ share · ρ(length), and share · weight(length) for each length.
+
+    In loops of their own: one that adds up and writes at once is rounded in two ways, by whether
+    the arrays lie near each other in memory.
+    """
     a, b, c = parameters[0], parameters[1], parameters[2]
     total = 0.0
     if shared:
         for i in range(count):
-            t = np.float64(lengths[i])
-            total += share[i] * _value(t, a, b, c)
-            weights[i] = share[i] * _weight(max(t, floor), a, b, c)
+            total += share[i] * _value(np.float64(lengths[i]), a, b, c)
+        for i in range(count):
+            weights[i] = share[i] * _weight(max(np.float64(lengths[i]), floor), a, b, c)
     else:
         for i in range(count):
-            t = np.float64(lengths[i])
-            total += _value(t, a, b, c)
-            weights[i] = _weight(max(t, floor), a, b, c)
+            total += _value(np.float64(lengths[i]), a, b, c)
+        for i in range(count):
+            weights[i] = _weight(max(np.float64(lengths[i]), floor), a, b, c)
     return total
 
 
 def _penalize(count, codes, parameters, shifts):
-    """Σ π(v), and the slope of π for each code."""
+    """Σ π(v), and the slope of π for each code, in loops of their own as in `_measure`."""
     a, b, c = parameters[0], parameters[1], parameters[2]
     total = 0.0
     for i in range(count):
-        v = np.float64(codes[i])
-        total += _value(v, a, b, c)
-        shifts[i] = _slope(v, a, b, c)
+        total += _value(np.float64(codes[i]), a, b, c)
+    for i in range(count):
+        shifts[i] = _slope(np.float64(codes[i]), a, b, c)
     return total
 
 
