@@ -70,7 +70,7 @@ class _Start:
         width = padded_width(k, self.X.dtype)
         self.padded, self.phi = np.zeros((m, width)), np.zeros((n, width))
         self.padded[:, :k] = self.U
-        self.moments, self.spare = np.zeros(m * width), np.empty(n)
+        self.moment, self.spare = np.zeros((k, m)), np.empty(n)
 
     def measure(self) -> Any:
         """The pass that changes no codes."""
@@ -111,7 +111,7 @@ class _Start:
 def parts(solver: str, problem: Problem, rounds: int) -> Times:
     """The compiled functions of an iteration, the passes, and the iteration."""
     from seminmf import L21SemiNMF
-    from seminmf.compiled.products import adjoint_products, cross_products, products
+    from seminmf.compiled.products import cross_products, products
     from seminmf.problem.basis import Basis, LeastSquaresBasis
 
     at, k = _Start(problem, solver), problem.n_components
@@ -123,8 +123,8 @@ def parts(solver: str, problem: Problem, rounds: int) -> Times:
     alone = timed(at.codes(0.0))
     yield "the rule", alone
     yield "visits to neighbours", timed(at.codes(problem.alpha)) - alone
-    yield "Xᵀ·V", timed(lambda: adjoint_products(samples, at.X, 0, n, at.V, at.moments))
-    yield "Vᵀ·V", timed(lambda: cross_products(samples.blas, at.V, at.V, gram))
+    yield "Xᵀ·V", timed(lambda: cross_products(samples.blas, at.X, -1, at.V, at.moment))
+    yield "Vᵀ·V", timed(lambda: cross_products(samples.blas, at.V, -1, at.V, gram))
     yield "lengths of edges", timed(at.edges())
     rule, basis = LeastSquaresBasis(), Basis.of(at.U)
     yield (
