@@ -53,10 +53,13 @@ class Visited:
 class Storage(Protocol):
     """Rows of numbers that do not change while they are in use."""
 
+    X: Any
     shape: tuple[int, int]
     dtype: Any
     stored: int
     """Numbers that a product with X multiplies."""
+    gathers: bool
+    """Whether rows have to be copied to lie one after the other."""
 
     def samples(
         self, squares: FloatArray, share: FloatArray | None, numbering: IntArray | None,
@@ -151,5 +154,5 @@ class SparseStorage:
         return Visited(sp.csr_array(parts, shape=shape))
 
 
-def storage_of(X: Any, lower: bool = False) -> DenseStorage | SparseStorage:
+def storage_of(X: Any, lower: bool = False) -> Storage:
     return SparseStorage(X) if sp.issparse(X) else DenseStorage(X, lower)
