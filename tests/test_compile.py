@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from seminmf.compiled import announce
 from seminmf.compiled import jit as _compile
 
 
@@ -51,3 +53,32 @@ def test_kept_code_is_made_again_when_a_file_it_calls_has_changed(tmp_path: Path
             )  # fmt: skip
             answers.append(int(run.stdout))
     assert answers == [42, 42, 240, 240]
+
+
+def test_who_waits_for_the_compiler_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After two seconds of compiling our functions, nested or not; never for those of others."""
+    clock = [0.0]
+    monkeypatch.setattr(announce, "perf_counter", lambda: clock[0])
+
+    def happening(module: str) -> Any:
+        function = SimpleNamespace(__module__=module)
+        return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+
+    def compiles(module: str, seconds: float) -> None:
+        listener.on_start(happening(module))
+        clock[0] += seconds
+        listener.on_end(happening(module))
+
+    listener = announce._Announcer()
+    compiles("somebody.else", 60)
+    compiles("seminmf.compiled.codes", 1.5)
+    assert not caplog.records
+    listener.on_start(happening("seminmf.compiled.iteration"))
+    compiles("seminmf.compiled.loops", 0.6)
+    assert len(caplog.records) == 1
+    assert "compiles its numerical core" in caplog.text
+    listener.on_end(happening("seminmf.compiled.iteration"))
+    compiles("seminmf.compiled.codes", 9)
+    assert len(caplog.records) == 1
