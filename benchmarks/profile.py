@@ -62,9 +62,7 @@ class _Start:
         self.engine = Engine(self.X, k)
         self.graph = NeighbourGraph.prepare(problem.graph, self.engine.squares, self.X.dtype)
         self.terms = Objective(Norm(), Norm(), problem.alpha, problem.beta).terms(self.X.dtype, 0.0)
-        self.rows = Rows(
-            self.engine, self.terms, self.rule, self.graph, None, None, self.V.copy()
-        )  # fmt: skip
+        self.rows = Rows(self.engine, self.terms, self.rule, self.graph, None, self.V.copy())
         self.omega = self.U.T @ self.U
         self.found = self.measure()
         width = padded_width(k, self.X.dtype)

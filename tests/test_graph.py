@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 
 import reference
 from helpers import GRAPH_MODELS, converging_or_not, data, make, start, value
-from seminmf.data import DESCEND, Engine, Rows, Rule
+from seminmf.data import DESCEND, Engine, Rule
 from seminmf.graph.neighbours import given_graph, knn_graph, symmetric, transformer_links
 from seminmf.graph.prepared import NeighbourGraph
 from seminmf.problem.losses import Norm, SquaredNorm
@@ -357,7 +357,7 @@ def test_penalty_and_edge_weights(squared: bool, k: int, density: float) -> None
     # A pass over the rows finds both; X and the basis are of no concern to them.
     with Engine(codes, k) as engine:
         terms = objective.terms(codes.dtype, 0.0)
-        passed = Rows(engine, terms, Rule(DESCEND, 1), graph, None, None, codes.copy())
+        passed = engine.begin(terms, Rule(DESCEND, 1), graph, None, codes.copy())
         found = passed.measure(np.eye(k), np.eye(k), 1.0, 0.0).graph_penalty
         edges = passed._current.edges
     spread = reference.distances(codes)

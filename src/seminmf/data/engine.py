@@ -22,6 +22,7 @@ from ..compiled.products import padded_width
 from ..compiled.state import PassRoom
 from ..compiled.threads.team import Team
 from .cutting import chunk_bounds, cut_rows, cut_visits
+from .rows import Graph, Rows, Rule, unpacked_moment
 from .storage import Visited, row_squares, storage_of
 
 _Result = TypeVar("_Result")
@@ -84,6 +85,12 @@ class Engine:
 
     def __exit__(self, *error: Any) -> None:
         self.team.__exit__(*error)
+
+    def begin(
+        self, terms: Any, rule: Rule, graph: Graph | None, share: FloatArray | None, codes: Any
+    ) -> Rows:
+        """The rows of a run that starts at these codes, which it may overwrite; see `Rows`."""
+        return Rows(self, terms, rule, graph, share, codes)
 
     # Visits from Python
 
@@ -193,10 +200,3 @@ class Engine:
         self.team.call(pass_over, rooms, arguments, 1)
         moment = unpacked_moment(moments, self.n_features, count, self.sparse)
         return moment, products[:, :count]
-
-
-def unpacked_moment(moments: FloatArray, n_features: int, count: int, sparse: bool) -> FloatArray:
-    """The first row of sums, as `compiled.products` leaves them, as an m × ``count`` matrix."""
-    if sparse:
-        return np.ascontiguousarray(moments[0].reshape(n_features, -1)[:, :count])
-    return np.ascontiguousarray(moments[0, : count * n_features].reshape(count, n_features).T)

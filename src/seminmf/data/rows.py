@@ -7,7 +7,7 @@ sums. Those are all that the basis and the decisions of a run need (fact 6 of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from ..compiled.kernels import find_kernels, no_kernels
 from ..compiled.products import padded_width
 from ..compiled.rooms import Sizes, make_room, no_graph
 from .cutting import cut_each_chunk, largest_part
-from .engine import Engine, unpacked_moment
+
+if TYPE_CHECKING:
+    from .engine import Engine
 
 __all__ = ["DESCEND", "MULTIPLY", "Rows", "Rule", "Statistics"]
 
@@ -73,6 +75,10 @@ class Graph(Protocol):
     def chunks(self) -> IntArray: ...
     @property
     def structure(self) -> state.Graph: ...
+    @property
+    def numbering(self) -> IntArray | None: ...
+    @property
+    def renumbered(self) -> Graph: ...
 
 
 class _NoGraph:
@@ -82,6 +88,14 @@ class _NoGraph:
         self.structure = graph = no_graph(dtype)
         self.base, self.pairs, self.colour_starts = graph.base, graph.pairs, graph.bounds
         self.chunks = np.array([0, n_samples])
+        self.numbering, self.renumbered = None, self
+
+
+def unpacked_moment(moments: FloatArray, n_features: int, count: int, sparse: bool) -> FloatArray:
+    """The first row of sums, as `compiled.products` leaves them, as an m × ``count`` matrix."""
+    if sparse:
+        return np.ascontiguousarray(moments[0].reshape(n_features, -1)[:, :count])
+    return np.ascontiguousarray(moments[0, : count * n_features].reshape(count, n_features).T)
 
 
 @dataclass
@@ -107,9 +121,8 @@ class Rows:
         What is minimised: its ``structure`` is one of `compiled.state.TermsType`.
     rule : Rule
     graph : Graph or None
-        Of the samples in the order of the ``numbering``.
-    numbering : array of shape (n_samples,) or None
-        The samples in the order in which their state is kept; None keeps them as they come.
+        Whose ``numbering`` is the order in which the state of the samples is kept, if they are
+        gone through one after the other.
     share : array of shape (n_samples,) or None
         Sample weights.
     codes : array of shape (n_samples, n_components)
@@ -122,14 +135,15 @@ class Rows:
         terms: Any,
         rule: Rule,
         graph: Graph | None,
-        numbering: IntArray | None,
         share: FloatArray | None,
         codes: FloatArray,
     ) -> None:
-        self._rule, self._numbering = rule, numbering
-        self._graph: Graph
+        self._rule = rule
         self._coupled = graph is not None
-        self._graph = graph or _NoGraph(engine.n_samples, engine.dtype)
+        self._graph: Graph = graph or _NoGraph(engine.n_samples, engine.dtype)
+        self._numbering = numbering = self._graph.numbering if rule.sequential else None
+        if numbering is not None:
+            self._graph = self._graph.renumbered
         if numbering is not None:
             codes = codes[numbering]
             share = None if share is None else share[numbering]

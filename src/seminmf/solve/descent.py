@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .._types import FloatArray
-from ..data import LazyCompression, Rows, Rule, Space, Statistics, Subspace
+from ..data import LazyCompression, Rule, Space, Statistics, Subspace
 from ..graph.prepared import NeighbourGraph
 from ..problem.basis import Basis, BasisRule
 from ..problem.objective import Floors, Objective, Terms
@@ -70,14 +70,9 @@ class Descent:
 
     def _settle(self, space: Space, basis: FloatArray, codes: FloatArray) -> None:
         """Begin in a space at (basis, codes)."""
-        graph = numbering = None
-        if self._graph is not None:
-            renumbered = self.scheme.codes.sequential
-            graph = self._graph.renumbered if renumbered else self._graph
-            numbering = self._graph.numbering if renumbered else None
         self._take_up(space)
-        self._rows = Rows(
-            space.engine, self._terms(), self.scheme.codes, graph, numbering, self._share, codes
+        self._rows = space.engine.begin(
+            self._terms(), self.scheme.codes, self._graph, self._share, codes
         )
         measured = Basis.of(basis)
         found = self._rows.measure(basis, measured.omega, self._alpha, self.objective.mu)
