@@ -60,7 +60,7 @@ CONSTANTS = (
         "solve.factorize", "_FEW_SAMPLES", (0, 10, 20, 40, 80),
         "random random-400 ionosphere-alone positive",
     ),
-    _row("solve.factorize", "_SHORTEST", (1e-6, 1e-4, 1e-3, 1e-2, 0.1), "short uspst positive"),
+    _row("solve.factorize", "SHORTEST", (1e-6, 1e-4, 1e-3, 1e-2, 0.1), "short uspst positive"),
     _row(
         "solve.factorize", "_RELATIVE_FLOOR", _FLOORS,
         "random random-400 ionosphere ionosphere-alone waveform",
@@ -68,16 +68,16 @@ CONSTANTS = (
     _row("solve.factorize", "_FEWEST_ITERATIONS", (0, 6, 12, 24, 48), "wide wide-full wide-alone"),
     # Where it starts.
     _row(
-        "solve.starts", "_EXACT_SIZE", (100, 200, 300, 500, 1_000),
+        "solve.starts", "EXACT_SIZE", (100, 200, 300, 500, 1_000),
         "semi-uspst images semi-images wide wide-alone",
     ),
     _row(
-        "solve.starts", "_OVERSAMPLING", (0, 3, 6, 12, 24),
+        "solve.starts", "OVERSAMPLING", (0, 3, 6, 12, 24),
         "semi-uspst images images-40 semi-images",
     ),
-    _row("solve.starts", "_POWER_PASSES", (1, 2, 3, 4), "images images-40 semi-images"),
-    _row("solve.starts", "_ROUNDS", (1, 2, 3, 5), "semi-waveform semi-uspst semi-images"),
-    _row("solve.starts", "_NEAR_ORIGIN", (0.0, 0.05, 0.2, 0.4, 0.8), "positive positive-semi"),
+    _row("solve.starts", "POWER_PASSES", (1, 2, 3, 4), "images images-40 semi-images"),
+    _row("solve.starts", "ROUNDS", (1, 2, 3, 5), "semi-waveform semi-uspst semi-images"),
+    _row("solve.starts", "NEAR_ORIGIN", (0.0, 0.05, 0.2, 0.4, 0.8), "positive positive-semi"),
     # Where X is cut.
     _row(
         "data.cutting", "_OWN_BLOCK",

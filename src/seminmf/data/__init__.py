@@ -3,7 +3,7 @@
 from .compression import LazyCompression, Space
 from .engine import Engine
 from .rows import DESCEND, MULTIPLY, Rows, Rule, Statistics
-from .storage import Visited, row_squares
+from .storage import Visited, extremes, row_squares
 from .subspace import Subspace, leading_subspace
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Statistics",
     "Subspace",
     "Visited",
+    "extremes",
     "leading_subspace",
     "row_squares",
 ]

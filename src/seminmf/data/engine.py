@@ -23,7 +23,7 @@ from ..compiled.state import PassRoom
 from ..compiled.threads.team import Team
 from .cutting import chunk_bounds, cut_rows, cut_visits
 from .rows import Graph, Rows, Rule, unpacked_moment
-from .storage import Visited, row_squares, storage_of
+from .storage import Visited, extremes, row_squares, storage_of
 
 _Result = TypeVar("_Result")
 
@@ -78,6 +78,11 @@ class Engine:
     def stored(self) -> int:
         """Numbers that a product with X multiplies."""
         return self.storage.stored
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest entry of X."""
+        return extremes(self.storage.X)
 
     def __enter__(self) -> Engine:
         self.team.__enter__()
@@ -147,8 +152,12 @@ class Engine:
 
     def chosen(self, numbers: list[int]) -> FloatArray:
         """Some samples as an array."""
-        rows = self.storage.X[numbers]
+        rows = self.chosen_rows(numbers)
         return np.asarray(rows.toarray() if self.sparse else rows)
+
+    def chosen_rows(self, numbers: list[int] | IntArray) -> Any:
+        """Some samples as they are stored."""
+        return self.storage.X[numbers]
 
     def clusters(
         self, count: int, share: FloatArray | None, seed: int

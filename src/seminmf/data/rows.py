@@ -78,7 +78,8 @@ class Graph(Protocol):
     @property
     def numbering(self) -> IntArray | None: ...
     @property
-    def renumbered(self) -> Graph: ...
+    def renumbered(self) -> Graph:
+        """For samples in that order, who are gone through one after the other."""
 
 
 class _NoGraph:
@@ -106,9 +107,8 @@ class _Point:
     edges: FloatArray
 
     @classmethod
-    def of(cls, codes: FloatArray, edges: FloatArray) -> _Point:
-        n, dtype = len(codes), codes.dtype
-        return cls(codes, np.empty(n, dtype), np.empty(n, dtype), edges)
+    def of(cls, n: int, codes: FloatArray, edges: FloatArray) -> _Point:
+        return cls(codes, np.empty(n, codes.dtype), np.empty(n, codes.dtype), edges)
 
 
 class Rows:
@@ -125,8 +125,9 @@ class Rows:
         gone through one after the other.
     share : array of shape (n_samples,) or None
         Sample weights.
-    codes : array of shape (n_samples, n_components)
-        To start from; may be overwritten.
+    codes : array of shape (n_samples or more, n_components)
+        To start from; may be overwritten. Rows beyond the samples are codes of samples elsewhere,
+        which the graph may name as neighbours.
     """
 
     def __init__(
@@ -141,15 +142,17 @@ class Rows:
         self._rule = rule
         self._coupled = graph is not None
         self._graph: Graph = graph or _NoGraph(engine.n_samples, engine.dtype)
-        self._numbering = numbering = self._graph.numbering if rule.sequential else None
+        numbering = None
+        if rule.sequential:
+            numbering, self._graph = self._graph.numbering, self._graph.renumbered
+        self._numbering = numbering
+        self._own = slice(0, engine.n_samples)
         if numbering is not None:
-            self._graph = self._graph.renumbered
-        if numbering is not None:
-            codes = codes[numbering]
+            codes = np.concatenate([codes[numbering], codes[engine.n_samples :]])
             share = None if share is None else share[numbering]
         self._share = share
-        self._current = _Point.of(codes, self._graph.base.copy())
-        self._trial = _Point.of(codes.copy(), self._graph.base.copy())
+        self._current = _Point.of(engine.n_samples, codes, self._graph.base.copy())
+        self._trial = _Point.of(engine.n_samples, codes.copy(), self._graph.base.copy())
         # The points Y are kept only where neighbours want to see them before they have moved.
         kept = self._coupled and rule.sequential
         self._following = np.empty_like(codes if kept else codes[:0])
@@ -237,7 +240,7 @@ class Rows:
     @property
     def codes(self) -> FloatArray:
         """The current codes, in the given order of the samples; not to be kept."""
-        return self._in_given_order(self._current.codes)
+        return self._in_given_order(self._current.codes[self._own])
 
     @property
     def residuals(self) -> FloatArray:

@@ -27,6 +27,16 @@ def row_squares(X: Any) -> FloatArray:
     return squares
 
 
+def extremes(X: Any) -> tuple[float, float]:
+    """The smallest and the largest entry of X."""
+    values = X.data if sp.issparse(X) else X
+    low = float(values.min()) if values.size else 0.0
+    high = float(values.max()) if values.size else 0.0
+    if sp.issparse(X) and X.nnz < X.shape[0] * X.shape[1]:
+        low, high = min(low, 0.0), max(high, 0.0)
+    return low, high
+
+
 class Visited:
     """Consecutive rows of X."""
 

@@ -15,7 +15,9 @@ step more, or exact eigenvectors, change the number of iterations by one or two.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,20 +54,35 @@ def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Su
     """The leading directions of the samples weighted by √``weights``; None if that does not pay."""
     engine = space.engine
     width = n_components + _OVERSAMPLING
-    if not _pays(engine, n_components, 2 * width):
+    if not subspace_pays(engine, n_components):
         return None
-    drawn = np.random.RandomState(_SEED).standard_normal((engine.n_features, width))
-    first = np.linalg.qr(engine.square_times(weights, drawn.astype(engine.dtype))[0])[0]
     features = np.empty((engine.n_samples, 2 * width), engine.dtype)
-    second, features[:, :width] = engine.square_times(weights, first)
-    # Orthogonal to the first also where there is nothing left of the second.
-    second = np.ascontiguousarray(np.linalg.qr(np.hstack([first, second]))[0][:, width:])
-    features[:, width:] = engine.times(second)
+
+    def square_times(directions: FloatArray) -> FloatArray:
+        moment, features[:, :width] = engine.square_times(weights, directions)
+        return moment
+
+    directions = krylov_directions(square_times, engine.n_features, n_components, engine.dtype)
+    features[:, width:] = engine.times(np.ascontiguousarray(directions[:, width:]))
     small = Engine(features, n_components, squares=engine.squares, team=engine.team)
-    return Subspace(engine=small, wider=space, directions=np.hstack([first, second]))
+    return Subspace(engine=small, wider=space, directions=directions)
 
 
-def _pays(engine: Engine, n_components: int, width: int) -> bool:
-    n, m = engine.n_samples, engine.n_features
+def krylov_directions(
+    square_times: Callable[[FloatArray], FloatArray], n_features: int, n_components: int, dtype: Any
+) -> FloatArray:
+    """Orthonormal directions from two products with Xᵀ(w∘X), the second with the first half."""
+    width = n_components + _OVERSAMPLING
+    drawn = np.random.RandomState(_SEED).standard_normal((n_features, width)).astype(dtype)
+    first = np.linalg.qr(square_times(drawn))[0]
+    second = square_times(first)
+    # Orthogonal to the first also where there is nothing left of the second.
+    second = np.linalg.qr(np.hstack([first, second]))[0][:, width:]
+    return np.hstack([first, second])
+
+
+def subspace_pays(engine: Engine, n_components: int) -> bool:
+    """Whether iterations with fewer features save enough."""
+    n, m, width = engine.n_samples, engine.n_features, 2 * (n_components + _OVERSAMPLING)
     entries = engine.stored * (_SPARSE_SLOWDOWN if engine.sparse else 1)
     return m >= 2 * width and 4 * n_components * (entries - n * width) >= _WORTH_MAKING

@@ -22,7 +22,7 @@ from . import searches
 from .display import Displayed
 from .docs import documented
 from .persistence import Saveable
-from .validation import DTYPES, check_integer, check_samples
+from .validation import DTYPES, check_integer, check_samples, is_dask_array
 
 if TYPE_CHECKING:
     from ..solve.loop import Callback, Progress
@@ -65,7 +65,11 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         -------
         self : object
         """
-        X = check_samples(self, X)
+        distributed = is_dask_array(X)
+        if distributed:
+            self.n_features_in_ = X.shape[-1]
+        else:
+            X = check_samples(self, X)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(
@@ -77,7 +81,12 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         # scikit-learn's get_params would read the signature of __init__ each time.
         known = {**self._parts, **vars(self), "callback": self._observer()}
         settings = Settings(**{name: known[name] for name in PARAMETERS})
-        trained = train(X, settings, weights)
+        if distributed:
+            from .distributed import train_on_dask
+
+            trained = train_on_dask(X, settings, weights)
+        else:
+            trained = train(X, settings, weights)
         solution = trained.solution
         self.components_ = np.ascontiguousarray(solution.basis.T)
         self.codes_ = solution.codes + solution.codes.dtype.type(0)  # no −0.0
@@ -123,6 +132,10 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         codes : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
+        if is_dask_array(X):
+            from .distributed import lazy_codes
+
+            return lazy_codes(X, self._projector)
         X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
         codes: FloatArray = self._projector.codes(X)
         return codes
@@ -140,7 +153,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         samples : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        codes = check_array(X, dtype=DTYPES, input_name="codes")
+        codes = X if is_dask_array(X) else check_array(X, dtype=DTYPES, input_name="codes")
         if codes.shape[1] != self.components_.shape[0]:
             raise ValueError(
                 f"X has {codes.shape[1]} columns, but the codes of this model have "

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray, IntArray
-from ..data import row_squares
+from ..data import extremes, row_squares
 from ..data.samples import distinct_rows, typical_length
 from ..graph import neighbours as graphs
 from ..problem.losses import Loss, loss_of
@@ -52,14 +52,14 @@ class Settings:
     graph_measure: Loss
     nonnegative: bool
 
-    def checked(self, X: Any) -> Settings:
-        """The same with every value checked against the data."""
-        n, m = X.shape
+    def checked(self, shape: tuple[int, int], dtype: Any) -> Settings:
+        """The same with every value checked against the shape of the data."""
+        n, m = shape
         k = check.check_integer("n_components", self.n_components, 1)
         check.check_integer("n_neighbors", self.n_neighbors, 1)
         random_state = check.check_seed(self.random_state)
         check.check_callback(self.callback)
-        check.check_data(X, k, self.nonnegative)
+        check.check_sizes(shape, k, self.nonnegative)
         if isinstance(self.graph, str):
             check.check_choice("graph", self.graph, ("knn",))
         elif not sp.issparse(self.graph) and not hasattr(self.graph, "fit_transform"):
@@ -76,7 +76,7 @@ class Settings:
             codes_penalty=self._checked_penalty(),
             loss=loss_of(self.loss),
             solver=check.check_choice("solver", self.solver, check.SOLVERS),
-            init=check.check_start(self.init, n, m, k, self.nonnegative, X.dtype),
+            init=check.check_start(self.init, n, m, k, self.nonnegative, dtype),
             n_init=check.check_integer("n_init", self.n_init, 1),
             max_iter=check.check_integer("max_iter", self.max_iter, 1),
             tol=check.check_number("tol", self.tol),
@@ -197,7 +197,8 @@ def _build_graph(settings: Settings, X: Any) -> tuple[sp.csr_array, sp.csr_array
 
 def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     """Fit the model that the settings describe to (weighted) samples."""
-    settings = settings.checked(X)
+    settings = settings.checked(X.shape, X.dtype)
+    check.check_range(*extremes(X), settings.nonnegative, X.dtype)
     coupled = settings.alpha != 0 and (settings.alpha != "auto" or settings.strength > 0)
     coupled = coupled and not (settings.alpha == "auto" and settings.beta == 0)
     if coupled and isinstance(settings.graph, str):
@@ -210,7 +211,8 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     if samples.member is not None:
         settings = _restrict(settings, X, samples.member)
         which = "" if weights is None else " of positive sample_weight"
-        check.check_data(samples.X, settings.n_components, settings.nonnegative, which)
+        check.check_sizes(samples.X.shape, settings.n_components, settings.nonnegative, which)
+        check.check_range(*extremes(samples.X), settings.nonnegative, X.dtype)
     data, share = samples.X, samples.share
 
     squares = row_squares(data)
@@ -223,7 +225,7 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
 
     plan, rng = settings.plan(alpha, beta, mu, length), settings.random_state
     solution = factorize(data, plan, squares, matrix, share, rng)
-    _warn(solution, settings)
+    warn_of(solution, settings)
     problem = solution.problem
     projector = Projector(solution.basis, problem.loss, problem.graph, alpha, problem.penalty, mu)
     if alpha > 0:
@@ -275,7 +277,8 @@ def _expand(solution: Solution, X: Any, member: IntArray, projector: Projector) 
     solution.codes, solution.residuals = codes, residuals
 
 
-def _warn(solution: Solution, settings: Settings) -> None:
+def warn_of(solution: Solution, settings: Settings) -> None:
+    """Say how a fit ended that did not end well."""
     if solution.status is Status.NONFINITE:
         raise FloatingPointError(
             f"The objective became {solution.objective} after {len(solution.history)} iterations. "

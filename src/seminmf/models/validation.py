@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -76,6 +75,12 @@ def check_samples(estimator: Any, X: Any) -> Any:
     return validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_min_samples=2)
 
 
+def is_dask_array(X: Any) -> bool:
+    """Whether X is one, without importing Dask."""
+    kind = type(X)
+    return kind.__module__.split(".")[0] == "dask" and kind.__name__ == "Array"
+
+
 class _Late:
     """A RandomState that is made when it is first used.
 
@@ -106,12 +111,12 @@ def check_seed(random_state: Any) -> Any:
     return check_random_state(random_state)
 
 
-def check_data(X: Any, k: int, nonnegative: bool, which: str = "") -> None:
-    """What scikit-learn's own validation does not look at: sizes, signs, range and variation.
+def check_sizes(shape: tuple[int, int], k: int, nonnegative: bool, which: str = "") -> None:
+    """No more components than the data can have.
 
     ``which`` says which samples these are, if they are not all.
     """
-    n, m = X.shape
+    n, m = shape
     if k > n or (nonnegative and k > m):
         what = "min(n_samples, n_features)" if nonnegative else "n_samples"
         raise ValueError(
@@ -120,11 +125,10 @@ def check_data(X: Any, k: int, nonnegative: bool, which: str = "") -> None:
             f"A factorization of that rank is not unique and explains nothing: choose "
             f"n_components <= {min(n, m) if nonnegative else n}."
         )
-    values = X.data if sp.issparse(X) else X
-    low = float(values.min()) if values.size else 0.0
-    high = float(values.max()) if values.size else 0.0
-    if sp.issparse(X) and X.nnz < n * m:
-        low, high = min(low, 0.0), max(high, 0.0)
+
+
+def check_range(low: float, high: float, nonnegative: bool, dtype: Any) -> None:
+    """Signs, range and variation of data whose entries go from ``low`` to ``high``."""
     if low == high:
         raise ValueError(
             f"X is constant: all its entries are {low:g}, so there is nothing to factorize. "
@@ -136,11 +140,11 @@ def check_data(X: Any, k: int, nonnegative: bool, which: str = "") -> None:
             "Use SemiNMF or L21SemiNMF, which take mixed signs."
         )
     largest = max(abs(low), abs(high))
-    least, most = _RANGE[X.dtype.itemsize]
+    least, most = _RANGE[dtype.itemsize]
     if not least < largest < most:
         raise ValueError(
             f"X has entries up to {largest:g} in absolute value, whose squares are outside the "
-            f"range of {X.dtype}. Rescale X, for example X / {largest:g}."
+            f"range of {dtype}. Rescale X, for example X / {largest:g}."
         )
 
 

@@ -45,10 +45,20 @@ PAPER_FLOORS = Floors(1e-10, 1e-10, 1e-10)
 
 @dataclass(frozen=True)
 class Terms:
-    """What compiled code takes of an objective, and what has to live as long."""
+    """What compiled code takes of an objective, and what it was made of.
 
+    It holds addresses, so that a copy in another process is made anew.
+    """
+
+    objective: Objective
+    dtype: Any
+    cancellation: float
     structure: Any
     keeps: Any
+    """What has to live as long."""
+
+    def __reduce__(self) -> Any:
+        return Objective.terms, (self.objective, self.dtype, self.cancellation)
 
 
 @dataclass(slots=True)
@@ -114,7 +124,7 @@ class Objective:
             edge_floor=float(self.floors.edge),
             cancellation=float(cancellation),
         )
-        return Terms(structure, (loss, graph, penalty))
+        return Terms(self, dtype, cancellation, structure, (loss, graph, penalty))
 
 
 def _balance(terms: list[tuple[float, float]], opposite: float) -> float:

@@ -12,6 +12,7 @@ and stays meaningful where residuals are zero and weights enormous.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,45 @@ def kkt_residual(
     nonnegative: bool,
 ) -> float:
     """The larger of the two relative residuals described above, at ``factors`` = (U, V)."""
-    basis, codes = factors
+    sums = stationarity_sums(objective, engine, graph, share, factors, residuals)
+    return kkt_from_sums(objective, factors[0], sums, nonnegative)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What the rows contribute: numerator and denominator of r_V², and the moments at V."""
+
+    step: float
+    size: float
+    moment: FloatArray
+    gram: FloatArray
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.step + other.step, self.size + other.size, self.moment + other.moment,
+            self.gram + other.gram,
+        )  # fmt: skip
+
+
+def stationarity_sums(
+    objective: Objective,
+    engine: Engine,
+    graph: Any,
+    share: FloatArray | None,
+    factors: tuple[FloatArray, FloatArray],
+    residuals: FloatArray,
+) -> Sums:
+    """Those of the rows of an engine; beyond them ``codes`` may have some of neighbours."""
     weights = objective.loss.weights(residuals, objective.floors.residual, share)
-    of_codes = _codes_residual(objective, engine, graph, share, factors, weights)
-    moment = engine.adjoint_times(weights[:, None] * codes)
-    gram = codes.T @ (weights[:, None] * codes)
+    step, size = _codes_step(objective, engine, graph, share, factors, weights)
+    own = factors[1][: engine.n_samples]
+    weighted = weights[:, None] * own
+    return Sums(step, size, engine.adjoint_times(weighted), own.T @ weighted)
+
+
+def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, nonnegative: bool) -> float:
+    """The same as `kkt_residual` from what all rows contribute."""
+    moment, gram = sums.moment, sums.gram
     beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
     system = gram + np.diag(now.ridge(beta, floor))
     if nonnegative:
@@ -48,7 +83,7 @@ def kkt_residual(
     of_basis = _ratio(
         float(((delta @ system) * delta).sum()), float(((basis @ system) * basis).sum())
     )
-    return float(np.sqrt(max(of_codes, of_basis, 0)))
+    return float(np.sqrt(max(_ratio(sums.step, sums.size), of_basis, 0)))
 
 
 def _ratio(step: float, size: float) -> float:
@@ -64,22 +99,24 @@ def _newton(gradient: FloatArray, curvature: FloatArray) -> FloatArray:
     return step
 
 
-def _codes_residual(
+def _codes_step(
     objective: Objective,
     engine: Engine,
-    graph: NeighbourGraph | None,
+    graph: Any,
     share: FloatArray | None,
     factors: tuple[FloatArray, FloatArray],
     weights: FloatArray,
-) -> float:
-    """r_V²."""
+) -> tuple[float, float]:
+    """Numerator and denominator of r_V²."""
     basis, codes = factors
     omega, penalty = basis.T @ basis, objective.penalty
     pull: Any = None
     degree: FloatArray = np.zeros(0)
     if graph is not None:
         edges = graph.edge_weights(codes, objective.terms(codes.dtype, 0.0))
-        laplacian = sp.csr_array((edges, graph.indices, graph.indptr), shape=(len(codes),) * 2)
+        laplacian = sp.csr_array(
+            (edges, graph.indices, graph.indptr), shape=(engine.n_samples, len(codes))
+        )
         pull = laplacian @ codes
         degree = np.asarray(laplacian.sum(axis=1)).ravel()
 
@@ -99,4 +136,4 @@ def _codes_residual(
         return float((curvature * step * step).sum()), float((curvature * part * part).sum())
 
     steps, sizes = zip(*engine.map_rows(basis, visit), strict=True)
-    return _ratio(sum(steps), sum(sizes))
+    return sum(steps), sum(sizes)

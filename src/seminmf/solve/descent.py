@@ -124,6 +124,11 @@ class Descent:
         """A copy of the length of each sample's residual."""
         return self._rows.residuals.copy()
 
+    def lifted_basis(self) -> FloatArray:
+        """A copy of U in the features of X, in the units of the original α and β."""
+        scale = self.space.engine.dtype.type(self.scale)
+        return self.space.lift(self._current.basis.U / scale)
+
     def lifted_factors(self) -> tuple[FloatArray, FloatArray]:
         """The same with U in the features of X."""
         basis, codes = self.factors()

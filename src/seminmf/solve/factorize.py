@@ -36,11 +36,11 @@ from .projection import solve_codes
 # Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
 _RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
 # Shorter samples than this share of a typical one count as so long in the weights of the SVD start.
-_SHORTEST = 1e-3
+SHORTEST = 1e-3
 # With fewer samples than this many per component, samples themselves may be the best basis.
 _FEW_SAMPLES = 20
 # Differences of the objective below this share of what it is for V = 0 mean nothing.
-_ROUND_OFF = 1e-14
+ROUND_OFF = 1e-14
 # With so many features per component a second sweep over the codes takes little beside the products
 # with X. More than two bring nothing (docs/constants.md).
 _FEATURES_FOR_TWO_SWEEPS = 12
@@ -70,7 +70,7 @@ class Plan:
     """Typical length of a sample."""
 
 
-def _scheme(plan: Plan, n_features: int) -> Scheme:
+def scheme_of(plan: Plan, n_features: int) -> Scheme:
     """A second sweep pays where products with X or visits to neighbours take most of the time."""
     if plan.solver == "mu":
         rule = Rule(MULTIPLY, root=not plan.nonnegative)
@@ -81,7 +81,7 @@ def _scheme(plan: Plan, n_features: int) -> Scheme:
     return Scheme(rule, basis, accelerate=plan.solver == "cd")
 
 
-def _looks_at_data(plan: Plan, number: int) -> bool:
+def looks_at_data(plan: Plan, number: int) -> bool:
     """Whether the start depends on X. The SVD gives the same one each time, so that further
     starts of "auto" are random.
     """
@@ -103,7 +103,7 @@ def _space(
     them. Without one the start is so near to the end that they bring nothing.
     """
     space = Space(engine)
-    if not _looks_at_data(plan, number) or plan.nonnegative:
+    if not looks_at_data(plan, number) or plan.nonnegative:
         return space
     space = (
         compression.at_once(np.inf if starts.few_samples(engine) else _FEWEST_ITERATIONS) or space
@@ -118,15 +118,15 @@ def _with_scale(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
     """With a number for the scale of the loss, if that is left to the data."""
     if plan.loss.is_resolved:
         return plan
-    weights = Norm().weights(np.sqrt(engine.squares), _SHORTEST * plan.length, share)
+    weights = Norm().weights(np.sqrt(engine.squares), SHORTEST * plan.length, share)
     typical = starts.typical_residual(engine, plan.n_components, weights, share)
     # Where the leading directions leave nothing, any scale is as good as another.
-    return replace(plan, loss=plan.loss.resolved(typical or _SHORTEST * plan.length))
+    return replace(plan, loss=plan.loss.resolved(typical or SHORTEST * plan.length))
 
 
 def _start_weights(plan: Plan, engine: Engine, share: FloatArray | None) -> FloatArray:
     """Those of the loss at U = 0."""
-    return plan.loss.weights(np.sqrt(engine.squares), _SHORTEST * plan.length, share)
+    return plan.loss.weights(np.sqrt(engine.squares), SHORTEST * plan.length, share)
 
 
 def _make_start(
@@ -135,7 +135,7 @@ def _make_start(
     if isinstance(plan.init, tuple):
         return plan.init[0].copy(), plan.init[1].copy()
     n, m, k = engine.n_samples, engine.n_features, plan.n_components
-    if not _looks_at_data(plan, number):
+    if not looks_at_data(plan, number):
         return starts.random_start(n, m, k, rng, engine.dtype, 0.0 if plan.nonnegative else -1.0)
     if plan.nonnegative or not starts.few_samples(engine):
         basis, codes = _data_start(plan, engine, share, rng)
@@ -181,12 +181,19 @@ def _loss(
     return plan.loss.total(np.sqrt(np.maximum(engine.squares + fit, 0)), share)
 
 
-def _floors(plan: Plan, basis: FloatArray, codes: FloatArray) -> Floors:
-    """The paper's floors for its algorithm; in proportion to the data for ours."""
+def code_length(square: float, n_samples: int) -> float:
+    """The typical length of a code where their squares sum up to this; one if all are zero."""
+    return float(np.sqrt(square / n_samples)) or 1.0
+
+
+def floors_for(plan: Plan, basis: FloatArray, code: float) -> Floors:
+    """The paper's floors for its algorithm; in proportion to the data for ours.
+
+    ``code`` is the typical length of a code.
+    """
     if plan.solver == "mu":
         return PAPER_FLOORS
     share = _RELATIVE_FLOOR[basis.dtype.itemsize]
-    code = float(np.sqrt(np.vdot(codes, codes) / len(codes))) or 1.0
     vector = float(np.linalg.norm(basis, axis=0).mean()) or 1.0
     return Floors(share * (plan.length or 1.0), share * code, share * vector)
 
@@ -207,7 +214,7 @@ def _polish(solution: Solution, share: FloatArray | None) -> None:
     loss, penalty = objective.loss.total(residuals, share), objective.codes_penalty(codes, share)
     value = objective.total(loss, 0.0, penalty, float(np.linalg.norm(solution.basis, axis=0).sum()))
     nothing = objective.loss.total(np.sqrt(engine.squares), share)
-    if value <= solution.objective + _ROUND_OFF * nothing:
+    if value <= solution.objective + ROUND_OFF * nothing:
         solution.codes, solution.residuals = codes, residuals
         solution.history[-1] = value
 
@@ -238,10 +245,11 @@ def factorize(
         for number in range(plan.n_init):
             space = _space(plan, engine, compression, share, number)
             start = _make_start(plan, space.engine, share, rng, number)
-            local = replace(objective, floors=_floors(plan, *start))
+            code = code_length(float(np.vdot(start[1], start[1])), engine.n_samples)
+            local = replace(objective, floors=floors_for(plan, start[0], code))
             waiting = None if plan.nonnegative else compression
             descent = Descent(
-                space, local, _scheme(plan, engine.n_features), graph, share, start, waiting
+                space, local, scheme_of(plan, engine.n_features), graph, share, start, waiting
             )
             del space, start  # their arrays are as large as the codes
             solution = run(descent, plan.stopping, plan.callback, number)

@@ -20,14 +20,16 @@ from .projection import nonnegative_codes
 
 # Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
 # beyond from a randomised range finder with so many extra directions and passes.
-_EXACT_SIZE, _OVERSAMPLING, _POWER_PASSES = 300, 6, 2
+EXACT_SIZE, OVERSAMPLING, POWER_PASSES = 300, 6, 2
 # For directions that are the same each time: equal data have equal scales.
-_SEED = 0
+SEED = 0
 # How often both factors are solved for when a start is refined.
-_ROUNDS = 2
+ROUNDS = 2
 # Samples nearer to the origin than this share of the mean have their negative scores cut: to lift
 # them above zero would make all columns of the codes nearly parallel.
-_NEAR_ORIGIN = 0.2
+NEAR_ORIGIN = 0.2
+# What stands for zero in starts of the multiplicative rules, as a share of the largest entry.
+LEAST_SHARE = 1e-4
 
 Start = tuple[FloatArray, FloatArray]
 
@@ -64,23 +66,13 @@ def svd_start(
     axes, scores = axes * flip, scores * flip
     first = scores[:, :1]
     if first.min() > 0:
-        far = first[:, 0] >= _NEAR_ORIGIN * float((root * first).sum() / root.sum())
+        far = first[:, 0] >= NEAR_ORIGIN * float((root * first).sum() / root.sum())
         lifts = np.maximum(-(scores[far] / first[far]).min(axis=0), 0)
-        codes = np.maximum(scores + lifts * first, 0)
-        basis = axes.copy()
-        basis[:, 0] -= axes[:, 1:] @ lifts[1:]
+        basis, codes = lifted_basis(axes, lifts), lifted_codes(scores, lifts)
     elif k == 1:
         codes, basis = np.maximum(scores, 0), axes
     else:
-        axes, scores = axes[:, : k - 1], scores[:, : k - 1]
-        # Along columns, a minimum is several times faster than along short rows.
-        shift = np.minimum(0, np.ascontiguousarray(scores.T).min(axis=0))
-        codes = np.empty((len(scores), scores.shape[1] + 1), engine.dtype)
-        np.subtract(scores, shift[:, None], out=codes[:, :-1])
-        np.negative(shift, out=codes[:, -1])
-        basis = np.empty((len(axes), codes.shape[1]), engine.dtype)
-        basis[:, :-1] = axes
-        np.negative(axes.sum(axis=1), out=basis[:, -1])
+        basis, codes = shifted_basis(axes[:, : k - 1]), shifted_codes(scores[:, : k - 1])
         if refine and codes.shape[1] == k:
             basis, codes = _refined(all_axes, all_scores, root, codes, engine.team)
     if codes.shape[1] < k:
@@ -92,6 +84,37 @@ def svd_start(
     return _contiguous(basis, codes, engine.dtype)
 
 
+def lifted_codes(scores: FloatArray, lifts: FloatArray) -> FloatArray:
+    """Scores that are positive along the first axis, with ``lifts`` times those added to all."""
+    codes: FloatArray = np.maximum(scores + lifts * scores[:, :1], 0)
+    return codes
+
+
+def lifted_basis(axes: FloatArray, lifts: FloatArray) -> FloatArray:
+    """The basis for `lifted_codes`."""
+    basis = axes.copy()
+    basis[:, 0] -= axes[:, 1:] @ lifts[1:]
+    return basis
+
+
+def shifted_codes(scores: FloatArray) -> FloatArray:
+    """[B − s, −s] for scores B and s_i = min(0, min_j B_ij)."""
+    # Along columns, a minimum is several times faster than along short rows.
+    shift = np.minimum(0, np.ascontiguousarray(scores.T).min(axis=0))
+    codes = np.empty((len(scores), scores.shape[1] + 1), scores.dtype)
+    np.subtract(scores, shift[:, None], out=codes[:, :-1])
+    np.negative(shift, out=codes[:, -1])
+    return codes
+
+
+def shifted_basis(axes: FloatArray) -> FloatArray:
+    """The basis for `shifted_codes`: [A, −Σ_j a_j]."""
+    basis = np.empty((len(axes), axes.shape[1] + 1), axes.dtype)
+    basis[:, :-1] = axes
+    np.negative(axes.sum(axis=1), out=basis[:, -1])
+    return basis
+
+
 def _refined(
     axes: FloatArray, scores: FloatArray, weights: FloatArray, codes: FloatArray, team: Any
 ) -> Start:
@@ -99,7 +122,7 @@ def _refined(
     small = Engine(np.ascontiguousarray(scores), codes.shape[1], team=team)
     rule = LeastSquaresBasis()
     basis = Basis.of(np.zeros((scores.shape[1], codes.shape[1]), codes.dtype))
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         weighted = weights * codes
         moment = small.adjoint_times(weighted)
         basis = rule.step(moment, codes.T @ weighted, basis, 0.0, 1.0)
@@ -113,15 +136,17 @@ def nonnegative_svd_start(
     """NMF from the SVD: of each axis and its scores the half, + or −, with more of the data."""
     root = weights[:, None]
     axes, scores = (found[:, :k] for found in _leading_axes(engine, k, root, rng, more=False))
-    halves = []
-    for sign in (1, -1):
-        half_axes, half_scores = np.maximum(sign * axes, 0), np.maximum(sign * scores, 0)
-        energy = (half_axes**2).sum(axis=0) * (root * half_scores**2).sum(axis=0)
-        halves.append((half_axes, half_scores, energy))
-    (plus_axes, plus_scores, plus), (minus_axes, minus_scores, minus) = halves
-    basis = np.where(plus >= minus, plus_axes, minus_axes)
-    codes = np.where(plus >= minus, plus_scores, minus_scores)
+    energies = [half_energy(axes, scores, root, sign) for sign in (1, -1)]
+    signs = np.where(energies[0] >= energies[1], 1, -1)
+    basis, codes = np.maximum(signs * axes, 0), np.maximum(signs * scores, 0)
     return _contiguous(basis, codes, engine.dtype)
+
+
+def half_energy(axes: FloatArray, scores: FloatArray, weights: FloatArray, sign: int) -> FloatArray:
+    """How much of the data lies in one half, + or −, of each axis and its scores."""
+    half_axes, half_scores = np.maximum(sign * axes, 0), np.maximum(sign * scores, 0)
+    energy: FloatArray = (half_axes**2).sum(axis=0) * (weights * half_scores**2).sum(axis=0)
+    return energy
 
 
 def above_zero(factor: FloatArray) -> FloatArray:
@@ -129,7 +154,7 @@ def above_zero(factor: FloatArray) -> FloatArray:
 
     In proportion to the largest entry: repeated samples and empty features make no difference.
     """
-    raised: FloatArray = np.maximum(factor, factor.dtype.type(1e-4) * factor.max())
+    raised: FloatArray = np.maximum(factor, factor.dtype.type(LEAST_SHARE) * factor.max())
     return raised
 
 
@@ -141,25 +166,25 @@ def _leading_axes(
     There are ``rank`` or more; with ``more`` a few more if there can be, the last less exact.
     """
     n, m = engine.n_samples, engine.n_features
-    width = min(rank + _OVERSAMPLING, n, m)
-    if m <= _EXACT_SIZE:
+    width = min(rank + OVERSAMPLING, n, m)
+    if m <= EXACT_SIZE:
         moment = engine.weighted_moment(weights)
-        axes = _eigenvectors(moment, width if more else min(rank, width))
+        axes = eigenvectors(moment, width if more else min(rank, width))
         return axes, engine.times(axes.astype(engine.dtype, copy=False))
-    if n <= _EXACT_SIZE:
+    if n <= EXACT_SIZE:
         small, lift = reduced(engine)
         axes, scores = _leading_axes(small, rank, weights, rng, more=more)
         return lift(axes), scores
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
-    for _ in range(_POWER_PASSES):
+    for _ in range(POWER_PASSES):
         directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0])[0]
     directions = np.linalg.qr(directions)[0]
     scores = engine.times(directions)
-    turn = _eigenvectors(scores.T @ (weights * scores), width)
+    turn = eigenvectors(scores.T @ (weights * scores), width)
     return directions @ turn, scores @ turn
 
 
-def _eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
+def eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
     """Eigenvectors of the largest eigenvalues, largest first.
 
     By a tridiagonal matrix and its relatively robust representations. LAPACK's driver evr does the
@@ -185,7 +210,7 @@ def _eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
 
 def few_samples(engine: Engine) -> bool:
     """Whether a start is found faster in the span of the samples than in all features."""
-    return engine.n_samples <= _EXACT_SIZE and engine.n_samples < engine.n_features
+    return engine.n_samples <= EXACT_SIZE and engine.n_samples < engine.n_features
 
 
 def reduced(engine: Engine) -> tuple[Engine, Callable[[FloatArray], FloatArray]]:
@@ -211,7 +236,7 @@ def typical_residual(
     engine: Engine, k: int, weights: FloatArray, share: FloatArray | None
 ) -> float:
     """The median distance of a sample from the span of the k leading directions of X."""
-    _, scores = _leading_axes(engine, k, weights[:, None], np.random.RandomState(_SEED), more=False)
+    _, scores = _leading_axes(engine, k, weights[:, None], np.random.RandomState(SEED), more=False)
     left = engine.squares - np.einsum("ij,ij->i", scores[:, :k], scores[:, :k])
     return weighted_median(np.sqrt(np.maximum(left, 0)), share)
 

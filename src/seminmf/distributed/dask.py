@@ -1,0 +1,222 @@
+"""Dask arrays: rows on the workers of a cluster, or all in this process where there is none.
+
+With a `distributed.Client` each worker gets a shard, which stays there for the fit; without one
+the chunks are computed by Dask's local scheduler, and there is one shard in this process.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray, IntArray
+from .cells import Cells
+from .shards import DaskShards, OwnShards, Shard, Shards, stacked
+
+
+def check_array(X: Any) -> None:
+    """Refuse chunks that cannot be used, with the line that mends them."""
+    if X.ndim != 2:
+        raise ValueError(f"X must be a Dask array of samples × features, got {X.ndim} dimensions.")
+    if any(np.isnan(size) for sizes in X.chunks for size in sizes):
+        raise ValueError(
+            "X has chunks of unknown size. Call X.compute_chunk_sizes() first, or "
+            "ddf.to_dask_array(lengths=True) where it comes from a data frame."
+        )
+    if len(X.chunks[1]) > 1:
+        raise ValueError(
+            f"X is cut into {len(X.chunks[1])} chunks of columns, but a sample must lie in one "
+            'chunk. Use X = X.rechunk({0: "auto", 1: -1}).'
+        )
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X must hold numbers, got dtype {X.dtype}. Use X.astype(float).")
+
+
+def checked_rows(block: Any, first: int, dtype: Any) -> Any:
+    """Rows of a chunk as the engines take them; the number of the first is for messages."""
+    rows: Any
+    if sp.issparse(block):
+        rows = sp.csr_array(block, dtype=dtype)
+        rows.sort_indices()
+        finite = np.isfinite(rows.data).all()
+    else:
+        rows = np.ascontiguousarray(block, dtype)
+        finite = np.isfinite(rows).all()
+    if not finite:
+        bad = ~np.isfinite(rows.toarray() if sp.issparse(rows) else rows)
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"Input X contains NaN or infinity, first in row {first + row}, column {column}. Drop "
+            "such rows or fill them, for example with sklearn.impute.SimpleImputer."
+        )
+    return rows
+
+
+def _load(
+    blocks: list[Any], first: int, share: FloatArray | None, n_components: int, dtype: Any,
+    threads: int | None = None,
+) -> Shard:  # fmt: skip
+    """A shard of consecutive chunks."""
+    parts, place = [], first
+    for block in blocks:
+        parts.append(checked_rows(block, place, dtype))
+        place += block.shape[0]
+    return Shard(stacked(parts), np.arange(first, place), share, n_components, threads)
+
+
+def _load_on_worker(
+    blocks: list[Any], first: int, share: FloatArray | None, n_components: int, dtype: Any
+) -> Shard:
+    return _load(blocks, first, share, n_components, dtype, _threads_of_worker())
+
+
+def _threads_of_worker() -> int:
+    from distributed import get_worker
+
+    return int(get_worker().state.nthreads)
+
+
+def _find_cells(shard: Shard, cells: Cells) -> None:
+    shard.found = cells.places(shard.features)
+
+
+def _give(shard: Shard, cell: int) -> tuple[Any, IntArray, FloatArray | None, FloatArray]:
+    """Rows, numbers, weights and features of the samples in a cell."""
+    chosen = np.flatnonzero(shard.found == cell)
+    share = None if shard.share is None else shard.share[chosen]
+    return shard.engine.chosen_rows(chosen), shard.numbers[chosen], share, shard.features[chosen]
+
+
+def _gather_on_worker(givers: list[Any], cell: int, n_components: int) -> Shard:
+    """A shard of all samples in a cell."""
+    parts = [call.result() for call in [giver.run(_give, cell) for giver in givers]]
+    rows, numbers, shares, features = zip(*parts, strict=True)
+    share = None if shares[0] is None else np.concatenate(shares)
+    placed = Shard(
+        stacked(rows), np.concatenate(numbers), share, n_components, _threads_of_worker()
+    )
+    placed.features = np.concatenate(features)
+    return placed
+
+
+def _result(shard: Shard, what: str, first: int, last: int) -> tuple[IntArray, FloatArray]:
+    """Results of the samples from ``first`` to before ``last``, and their places there."""
+    chosen = np.flatnonzero((shard.numbers >= first) & (shard.numbers < last))
+    return shard.numbers[chosen] - first, getattr(shard, what)[chosen]
+
+
+def _collect(actors: list[Any], what: str, first: int, last: int) -> FloatArray:
+    parts = [call.result() for call in [a.run(_result, what, first, last) for a in actors]]
+    values = parts[0][1]
+    whole = np.empty((last - first, *values.shape[1:]), values.dtype)
+    for places, found in parts:
+        whole[places] = found
+    return whole
+
+
+def current_client() -> Any:
+    """The client that Dask would use; None without one."""
+    try:
+        from distributed import default_client
+    except ImportError:
+        return None
+    try:
+        client = default_client()
+    except ValueError:
+        return None
+    if not client.scheduler_info(n_workers=-1)["workers"]:
+        raise ValueError(
+            f"The Dask client {client.scheduler.address} has no workers, so that the fit would "
+            "wait for ever. Start some, for example with cluster.scale(2) and "
+            "client.wait_for_workers(2)."
+        )
+    return client
+
+
+class DaskTable:
+    """The rows of a Dask array."""
+
+    def __init__(self, X: Any, share: FloatArray | None, n_components: int) -> None:
+        check_array(X)
+        self._X, self._share, self._n_components = X, share, n_components
+        self._client = current_client()
+        self.shape: tuple[int, int] = X.shape
+        self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+
+    @property
+    def _bounds(self) -> list[int]:
+        """Where the chunks begin and end."""
+        return [0, *np.cumsum(self._X.chunks[0]).tolist()]
+
+    def load(self) -> Shards:
+        import dask
+
+        blocks = list(self._X.to_delayed()[:, 0])
+        if self._client is None:
+            # One after the other is checked as soon as it is there.
+            rows = list(dask.compute(*blocks))
+            shard = _load(rows, 0, self._share, self._n_components, self.dtype)
+            return OwnShards(shard)
+        workers, calls = sorted(self._client.scheduler_info(n_workers=-1)["workers"]), []
+        dealt = self._deal(len(workers))
+        workers = workers[: len(dealt)]
+        for worker, (first, last) in zip(workers, dealt, strict=True):
+            futures = self._client.compute(
+                blocks[first:last], workers=[worker], allow_other_workers=True
+            )
+            start, stop = self._bounds[first], self._bounds[last]
+            share = None if self._share is None else self._share[start:stop]
+            calls.append(
+                self._submit(
+                    _load_on_worker, worker, futures, start, share, self._n_components, self.dtype
+                )
+            )
+        return DaskShards(workers, calls)
+
+    def _deal(self, count: int) -> list[tuple[int, int]]:
+        """Chunks for each of so many workers, from the first to before the last, as even as can be.
+
+        With fewer chunks than workers some get none.
+        """
+        bounds = np.array(self._bounds)
+        cuts = np.searchsorted(bounds, np.linspace(0, self.shape[0], count + 1))
+        return [(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
+
+    def _submit(self, make: Any, worker: str, *arguments: Any) -> Any:
+        return self._client.submit(
+            make, *arguments, workers=[worker], allow_other_workers=False, actor=True, pure=False
+        )
+
+    def place(self, shards: Any, cells: Cells) -> Shards:
+        shards.map(_find_cells, cells)
+        calls = [
+            self._submit(_gather_on_worker, worker, shards.actors, cell, self._n_components)
+            for cell, worker in enumerate(shards.workers)
+        ]
+        placed = DaskShards(shards.workers, calls)
+        shards.close()
+        return placed
+
+    def collect(self, shards: Any, what: str) -> Any:
+        """Results of the shards as a Dask array with the chunks of X, which stay on the workers."""
+        import dask
+        import dask.array as da
+
+        if self._client is None:
+            (values,) = shards.map(getattr, what)
+            return da.from_array(values, chunks=(self._X.chunks[0], *values.shape[1:]))
+        from distributed import wait
+
+        bounds = list(pairwise(self._bounds))
+        futures = [
+            self._client.submit(_collect, shards.actors, what, *ends, pure=False) for ends in bounds
+        ]
+        wait(futures)
+        width = () if what == "residuals" else (self._n_components,)
+        return da.concatenate([
+            da.from_delayed(dask.delayed(future), (last - first, *width), self.dtype)
+            for future, (first, last) in zip(futures, bounds, strict=True)
+        ])  # fmt: skip

@@ -1,0 +1,360 @@
+"""From rows that lie with shards to a fitted factorization: graph, start, descent, finishing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray
+from ..data import Engine, Space, Subspace
+from ..data.samples import typical_length
+from ..data.subspace import krylov_directions
+from ..problem.losses import Norm
+from ..problem.objective import Objective
+from ..problem.stationarity import kkt_from_sums, stationarity_sums
+from ..solve.descent import Descent
+from ..solve.factorize import (
+    ROUND_OFF,
+    SHORTEST,
+    Plan,
+    code_length,
+    floors_for,
+    looks_at_data,
+    scheme_of,
+)
+from ..solve.loop import Progress, Solution, run
+from ..solve.projection import solve_codes
+from . import start
+from .cells import Cells
+from .engine import Halo, Held, RemoteEngine
+from .neighbours import cells_of, find_neighbours, split_graph
+from .shards import Shard, Shards, WorkerLostError
+
+# So often workers may be lost in one fit before it gives up.
+_MOST_LOSSES = 5
+
+
+class Table(Protocol):
+    """Rows of X wherever they come from: they can be read again if they were lost."""
+
+    shape: tuple[int, int]
+    dtype: Any
+
+    def load(self) -> Shards:
+        """Shards with the rows in their order."""
+
+    def place(self, shards: Shards, cells: Cells) -> Shards:
+        """New shards with the rows (and features) of one cell each, in the place of the old."""
+
+
+def _squares(shard: Shard) -> tuple[FloatArray, FloatArray | None]:
+    return np.asarray(shard.engine.squares), shard.share
+
+
+def lengths_of(shards: Shards) -> tuple[float, float]:
+    """Typical length and number of the samples. One number for each sample comes here for it."""
+    parts = shards.map(_squares)
+    squares = np.concatenate([own for own, _ in parts])
+    share = None if parts[0][1] is None else np.concatenate([own for _, own in parts])
+    return typical_length(squares, share), float(len(squares) if share is None else share.sum())
+
+
+def _range(shard: Shard) -> tuple[float, float]:
+    return shard.engine.range
+
+
+def value_range(shards: Shards) -> tuple[float, float]:
+    """The smallest and the largest entry of X."""
+    lows, highs = zip(*shards.map(_range), strict=True)
+    return min(lows), max(highs)
+
+
+def _size(shard: Shard) -> int:
+    return shard.engine.n_samples
+
+
+def _set_features(shard: Shard, directions: FloatArray | None) -> None:
+    """Features by which neighbours are found: those of X itself without directions."""
+    engine = shard.engine
+    if directions is None:
+        shard.features = engine.storage.visit(slice(0, engine.n_samples)).dense()
+    else:
+        shard.features = engine.times(directions)
+
+
+def _add_subspace(shard: Shard) -> None:
+    """A space of the features by which neighbours were found."""
+    engine, features = shard.engine, np.ascontiguousarray(shard.features)
+    small = Engine(features, shard.n_components, squares=engine.squares, team=engine.team)
+    shard.spaces["leading"] = small
+
+
+def _keep(shard: Shard, scale: float) -> None:
+    """Codes and residuals of the best run so far."""
+    factor = shard.engine.dtype.type(scale)
+    shard.kept = shard.rows.codes * factor, shard.rows.residuals.copy()
+
+
+def _take_kept(shard: Shard) -> None:
+    (shard.codes, shard.residuals), shard.rows = shard.kept, None
+    shard.kept = None
+
+
+def _project(shard: Shard, basis: FloatArray, objective: Objective) -> None:
+    """Codes that are best for the basis, without regard to neighbours."""
+    codes = np.zeros((shard.engine.n_samples, basis.shape[1]), shard.engine.dtype)
+    solve_codes(shard.engine, basis, objective, codes)
+    shard.codes, shard.rows = codes, None
+
+
+def _try_polish(shard: Shard, basis: FloatArray, objective: Objective) -> FloatArray:
+    """See `solve.factorize`: returns loss and penalty of polished codes, and the loss of none."""
+    engine = shard.engine
+    codes = shard.codes.copy()
+    solve_codes(engine, basis, objective, codes)
+    residuals = engine.residuals(basis, codes)
+    shard.kept = codes, residuals
+    return np.array([
+        objective.loss.total(residuals, shard.share),
+        objective.codes_penalty(codes, shard.share),
+        objective.loss.total(np.sqrt(engine.squares), shard.share),
+    ])  # fmt: skip
+
+
+def _shown_codes(shard: Shard) -> FloatArray:
+    return np.asarray(shard.codes[shard.graph.crossing.shown])
+
+
+def _stationarity(
+    shard: Shard, objective: Objective, basis: FloatArray, elsewhere: FloatArray | None
+) -> Any:
+    codes = shard.codes if elsewhere is None else np.concatenate([shard.codes, elsewhere])
+    return stationarity_sums(
+        objective, shard.engine, shard.graph, shard.share, (basis, codes), shard.residuals
+    )
+
+
+@dataclass
+class Fitted:
+    """A solution whose codes and residuals are with the shards."""
+
+    solution: Solution
+    shards: Shards
+    plan: Plan
+
+
+class _Fit:
+    """A plan on shards that may have to be made again."""
+
+    def __init__(self, table: Table, graph: sp.csr_array | None, n_neighbors: int) -> None:
+        self.table, self._graph, self._n_neighbors = table, graph, n_neighbors
+        self.halo: Halo | None = None
+        self.directions: FloatArray | None = None
+
+    def load(
+        self, check: Callable[[float, float], None], make_plan: Callable[[float, float], Plan]
+    ) -> None:
+        """Rows, weights of the penalties, and the graph."""
+        self.shards = self.table.load()
+        check(*value_range(self.shards))
+        plan = make_plan(*lengths_of(self.shards))
+        if not plan.loss.is_resolved:
+            floor = SHORTEST * plan.length
+            self.shards.map(start.weigh, Norm(), floor)
+            k, dtype = plan.n_components, self.table.dtype
+            typical = start.typical_residual(self.shards, self.table.shape, k, dtype)
+            plan = replace(plan, loss=plan.loss.resolved(typical or floor))
+        self.plan = plan
+        if plan.alpha > 0:
+            self._find_graph()
+
+    def _find_graph(self) -> None:
+        if self._graph is not None:
+            self.halo = split_graph(self.shards, self._graph, self.shards.map(_size))
+            return
+        self.directions = self._leading_directions()
+        self.shards.map(_set_features, self.directions)
+        cells = cells_of(self.shards, self.table.shape[0], len(self.shards))
+        if len(self.shards) > 1:
+            self.shards = self.table.place(self.shards, cells)
+        self.halo = find_neighbours(self.shards, cells, self._n_neighbors)
+
+    def _leading_directions(self) -> FloatArray | None:
+        """None where X has hardly more features."""
+        k, m = self.plan.n_components, self.table.shape[1]
+        self.shards.map(start.weigh, self.plan.loss, SHORTEST * self.plan.length)
+        found = krylov_directions(
+            lambda D: start.total(self.shards.map(start.square_times, D)), m, k, self.table.dtype
+        )
+        return found if m >= 2 * found.shape[1] else None
+
+    # Runs
+
+    def _engine(self, space: str, n_features: int) -> Any:
+        shape = self.table.shape[0], n_features
+        return RemoteEngine(self.shards, space, shape, self.table.dtype, self.halo)
+
+    def _space(self, number: int) -> Space:
+        """With a graph a run starts in the leading directions if the start comes from them."""
+        plan, whole = self.plan, Space(self._engine("whole", self.table.shape[1]))
+        early = plan.init in ("auto", "svd") and plan.solver == "cd" and not plan.nonnegative
+        early = early and looks_at_data(plan, number)
+        if self.directions is None or not early:
+            return whole
+        self.shards.map(_add_subspace)
+        small = self._engine("leading", self.directions.shape[1])
+        return Subspace(engine=small, wider=whole, directions=self.directions)
+
+    def _descent(self, space: Space, basis: FloatArray) -> Descent:
+        plan = self.plan
+        code = code_length(start.code_square(self.shards), self.table.shape[0])
+        objective = Objective(
+            plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu,
+            floors_for(plan, basis, code),
+        )  # fmt: skip
+        graph: Any = self.halo
+        scheme = scheme_of(plan, self.table.shape[1])
+        held: Any = Held("codes")
+        return Descent(space, objective, scheme, graph, None, (basis, held))
+
+    def begin(self, rng: Any, number: int) -> Descent:
+        space = self._space(number)
+        engine: Any = space.engine
+        return self._descent(space, start.make_start(self.plan, engine, rng, number))
+
+    def go_on(self, basis: FloatArray) -> Descent:
+        """From a basis alone, with the codes that are best for it."""
+        plan = self.plan
+        objective = Objective(plan.loss, plan.graph_measure, penalty=plan.penalty, mu=plan.mu)
+        self.shards.map(_project, basis, objective)
+        return self._descent(Space(self._engine("whole", self.table.shape[1])), basis)
+
+    def finish(self, best: Solution) -> None:
+        """Polish the codes without a graph, and measure how far from optimal all is."""
+        plan, basis = self.plan, best.space.lift(best.basis)
+        objective = best.problem
+        self.shards.map(_take_kept)
+        if self.halo is None and plan.solver == "cd":
+            loss, penalty, nothing = start.total(self.shards.map(_try_polish, basis, objective))
+            lengths = float(np.linalg.norm(basis, axis=0).sum())
+            value = objective.total(loss, 0.0, penalty, lengths)
+            if value <= best.objective + ROUND_OFF * nothing:
+                self.shards.map(_take_kept)
+                best.history[-1] = float(value)
+        elsewhere: list[Any] = [None] * len(self.shards)
+        if self.halo is not None:
+            table = np.concatenate(self.shards.map(_shown_codes))
+            elsewhere = [table[seen] for seen in self.halo.sights]
+        sums = self.shards.map_each(_stationarity, [(objective, basis, own) for own in elsewhere])
+        best.basis = basis
+        best.kkt_residual = kkt_from_sums(objective, basis, start.total(sums), plan.nonnegative)
+
+
+def factorize(
+    table: Table,
+    check: Callable[[float, float], None],
+    make_plan: Callable[[float, float], Plan],
+    graph: sp.csr_array | None,
+    n_neighbors: int,
+    rng: Any,
+) -> Fitted:
+    """Fit the plan that ``make_plan`` makes of typical length and number of the samples.
+
+    ``check`` sees the least and the largest entry of X before. Where a worker is lost its rows are
+    read again, and the fit goes on from the basis.
+    """
+    fit = _Fit(table, graph, n_neighbors)
+    basis: FloatArray | None = None
+    history: list[float] = []
+    for losses in range(_MOST_LOSSES + 1):
+        drawn = deepcopy(rng)
+        try:
+            fit.load(check, make_plan)
+            solution = _best_run(fit, drawn, basis, history)
+            fit.finish(solution)
+            return Fitted(solution, fit.shards, fit.plan)
+        except _StoppedError as stopped:
+            basis, history = stopped.basis, stopped.history
+            error: Exception = stopped
+        except WorkerLostError as lost:
+            error = lost
+        if losses < _MOST_LOSSES:
+            where = "from its last basis" if basis is not None else "from the beginning"
+            warnings.warn(
+                f"A worker was lost; the rows are read again and the fit goes on {where}.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    raise WorkerLostError(
+        f"Workers were lost {_MOST_LOSSES + 1} times during the fit, the last time after "
+        f"{len(history)} iterations. See the logs of the workers (memory is the usual reason: more "
+        "workers, or smaller chunks), and fit again."
+    ) from error
+
+
+class _StoppedError(WorkerLostError):
+    """A worker was lost in a run that can go on from where it was."""
+
+    def __init__(self, basis: FloatArray, history: list[float]) -> None:
+        super().__init__("A worker was lost.")
+        self.basis, self.history = basis, history
+
+
+def _best_run(fit: _Fit, rng: Any, basis: FloatArray | None, history: list[float]) -> Solution:
+    """The best of all starts; of one that goes on from a basis, with what it had done before."""
+    plan, best = fit.plan, None
+    for number in range(plan.n_init):
+        descent = fit.begin(rng, number) if basis is None else fit.go_on(basis)
+        seen: list[float] = []
+        stopping = replace(plan.stopping, max_iter=max(1, plan.stopping.max_iter - len(history)))
+        try:
+            solution = run(descent, stopping, _watching(fit, history, seen), number)
+            if best is None or solution.rank < best.rank:
+                fit.shards.map(_keep, solution.codes.scale)  # type: ignore[attr-defined]
+                best = solution
+        except WorkerLostError:
+            if plan.n_init == 1 and seen:
+                raise _StoppedError(descent.lifted_basis(), history + seen) from None
+            raise
+    assert best is not None
+    best.history[:0] = history
+    return best
+
+
+def _watching(fit: _Fit, before: list[float], seen: list[float]) -> Callable[[Progress], object]:
+    """A callback that keeps account, and shows the codes of all samples to that of the user."""
+    callback = fit.plan.callback
+
+    def watch(progress: Progress) -> object:
+        seen.append(progress.objective)
+        if callback is None:
+            return None
+
+        def factors() -> tuple[FloatArray, FloatArray]:
+            basis, held = progress.factors()
+            return basis, gathered(fit.shards, fit.table.shape[0], held)
+
+        iteration = len(before) + progress.iteration
+        return callback(replace(progress, iteration=iteration, factors=factors))
+
+    return watch
+
+
+def _numbered(shard: Shard, what: str) -> tuple[Any, FloatArray]:
+    return shard.numbers, getattr(shard.rows, what)
+
+
+def gathered(shards: Shards, n_samples: int, held: Any) -> FloatArray:
+    """What shards hold of all samples, in the order of the samples, in this process."""
+    parts = shards.map(_numbered, held.what)
+    first = parts[0][1]
+    whole = np.empty((n_samples, *first.shape[1:]), first.dtype)
+    for numbers, values in parts:
+        whole[numbers] = values * first.dtype.type(held.scale)
+    return whole

@@ -1,0 +1,182 @@
+"""Rows that have neighbours with other workers: their codes as they were told last.
+
+For coordinate descent the edges between workers are majorised. Both ends of such an edge move at
+the same time, and with o for where they come from
+
+    ‖v_i − v_j‖² ≤ ‖v_i − o_j‖² + ‖v_i − o_i‖² + ‖v_j − o_i‖² + ‖v_j − o_j‖²
+
+where both sides are equal at v = o: each end sees the other where it was, and is held back by its
+own place with the same weight. In the compiled update the second is an edge of the sample to
+itself, whose code is read before it changes. The multiplicative rule reads all codes as they were
+anyway, and needs no such edge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._types import FloatArray, IntArray
+from ..compiled.edges import EDGES_AT_ONCE, edge_weights
+from ..compiled.state import Graph
+from ..data import Engine, Rows, Rule
+from ..graph.prepared import NeighbourGraph
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Edges from samples of a worker to others elsewhere.
+
+    ``own[e]`` is the number of a sample here, ``other[e]`` that of one elsewhere, counted among the
+    neighbours elsewhere, ``weights[e]`` the weight of the edge; ``count`` is the number of
+    neighbours elsewhere, ``shown`` are samples here whose codes others want to see.
+    """
+
+    own: IntArray
+    other: IntArray
+    weights: FloatArray
+    count: int
+    shown: IntArray
+
+
+@dataclass(frozen=True)
+class HaloGraph:
+    """The graph of the samples of a worker, with the neighbours elsewhere behind them."""
+
+    inner: NeighbourGraph
+    crossing: Crossing
+    held_back: bool = False
+
+    @property
+    def numbering(self) -> IntArray | None:
+        return self.inner.numbering
+
+    @property
+    def colour_starts(self) -> IntArray:
+        return self.inner.colour_starts
+
+    @property
+    def chunks(self) -> IntArray:
+        return self.inner.chunks
+
+    @cached_property
+    def renumbered(self) -> HaloGraph:
+        """For samples in the order of ``numbering`` that move one after the other."""
+        crossing, numbering = self.crossing, self.inner.numbering
+        if numbering is not None:
+            place = np.empty_like(numbering)
+            place[numbering] = np.arange(len(numbering))
+            crossing = Crossing(
+                place[crossing.own], crossing.other, crossing.weights, crossing.count,
+                place[crossing.shown],
+            )  # fmt: skip
+        return HaloGraph(self.inner.renumbered, crossing, held_back=True)
+
+    @cached_property
+    def _extended(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray]:
+        """CSR rows with the edges to others behind the inner ones, and the pairs of both kinds."""
+        inner, crossing = self.inner, self.crossing
+        n, kind, each = len(inner.order), inner.indices.dtype, 2 if self.held_back else 1
+        order = np.argsort(crossing.own, kind="stable")
+        own, other = crossing.own[order], crossing.other[order] + n
+        more = each * np.bincount(own, minlength=n)
+        before = np.append(0, np.cumsum(more))
+        indptr = (inner.indptr + before).astype(kind)
+        size = len(inner.indices) + each * len(own)
+        indices, base = np.empty(size, kind), np.empty(size, inner.base.dtype)
+        rows = np.repeat(np.arange(n), np.diff(inner.indptr))
+        places = np.arange(len(inner.indices)) + before[rows]
+        indices[places], base[places] = inner.indices, inner.base
+        # The inner edges of a row come first, so that the others end where the row ends.
+        first = inner.indptr[1:][own] + each * np.arange(len(own))
+        indices[first], base[first] = other, crossing.weights[order]
+        last = first + each - 1
+        if self.held_back:
+            indices[last], base[last] = own, crossing.weights[order]
+        pairs = inner.pairs.copy()
+        pairs[:, 2] += before[pairs[:, 0]].astype(kind)
+        pairs[:, 3] += before[pairs[:, 1]].astype(kind)
+        crossing_pairs = np.stack([own, other, first, last], axis=1).astype(kind)
+        return indptr, indices, base, pairs, np.ascontiguousarray(crossing_pairs)
+
+    @property
+    def indptr(self) -> IntArray:
+        return self._extended[0]
+
+    @property
+    def indices(self) -> IntArray:
+        return self._extended[1]
+
+    @property
+    def base(self) -> FloatArray:
+        return self._extended[2]
+
+    @property
+    def pairs(self) -> IntArray:
+        return self._extended[3]
+
+    def _structure(self, pairs: IntArray) -> Graph:
+        inner = self.inner
+        return Graph(
+            indptr=self.indptr, indices=self.indices, base=self.base, pairs=pairs,
+            order=inner.order, bounds=inner.colour_starts, groups=inner.groups,
+        )  # fmt: skip
+
+    @cached_property
+    def structure(self) -> Graph:
+        """For compiled code, with the pairs of samples that are both here."""
+        return self._structure(self.pairs)
+
+    @cached_property
+    def _structure_of_crossing(self) -> Graph:
+        return self._structure(self._extended[4])
+
+    def weigh_crossing(self, codes: FloatArray, terms: Any, edges: FloatArray) -> None:
+        """Weights of the edges to others at these codes, into their places in ``edges``."""
+        count, room = len(self._extended[4]), np.empty(3 * EDGES_AT_ONCE, codes.dtype)
+        structure = self._structure_of_crossing
+        edge_weights(structure, terms.structure, 0, count, codes, edges, room)
+
+    def edge_weights(self, codes: FloatArray, terms: Any) -> FloatArray:
+        """W_ij at these codes, with those of the neighbours elsewhere behind the own."""
+        edges, room = np.empty_like(self.base), np.empty(3 * EDGES_AT_ONCE, codes.dtype)
+        edge_weights(self.structure, terms.structure, 0, len(self.pairs), codes, edges, room)
+        self.weigh_crossing(codes, terms, edges)
+        return edges
+
+
+class HaloRows(Rows):
+    """Rows of a run that are told the codes of their neighbours elsewhere.
+
+    ``codes`` are the own, and behind them those of the neighbours.
+    """
+
+    def __init__(
+        self, engine: Engine, terms: Any, rule: Rule, graph: HaloGraph, share: FloatArray | None,
+        codes: FloatArray,
+    ) -> None:  # fmt: skip
+        super().__init__(engine, terms, rule, graph, share, codes)
+        self._halo = graph.renumbered if rule.sequential else graph
+        self._elsewhere = codes[engine.n_samples :].copy()
+        self._weigh()
+
+    def _weigh(self) -> None:
+        point = self._current
+        self._halo.weigh_crossing(point.codes, self._terms, point.edges)
+
+    def meet(self, codes: FloatArray) -> None:
+        """Codes of the neighbours elsewhere at the point that has just become the current one."""
+        beyond = slice(self._own.stop, None)
+        ahead = codes + self._start_eta * (codes - self._elsewhere)
+        self._current.codes[beyond] = codes
+        self._trial.codes[beyond] = np.maximum(ahead, 0)
+        self._elsewhere = codes
+        self._weigh()
+
+    def shown(self, *, trial: bool) -> FloatArray:
+        """Codes that others want to see, of the current point or of the trial."""
+        point = self._trial if trial else self._current
+        return point.codes[self._halo.crossing.shown]

@@ -1,0 +1,92 @@
+"""Fits of Dask arrays, and codes of them, which stay where they are until they are asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray
+from ..distributed.dask import DaskTable, check_array, checked_rows
+from ..distributed.factorize import factorize
+from ..graph.neighbours import given_graph
+from ..problem.strength import Units
+from ..solve.factorize import Plan
+from ..solve.projection import Projector
+from . import validation as check
+from .training import Settings, Trained, warn_of
+
+# Starts that look for samples or clusters wherever they lie are not offered.
+_NOT_OFFERED = ("kmeans", "exemplar")
+
+
+def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
+    """Fit the model that the settings describe; codes and residuals are Dask arrays."""
+    check_array(X)
+    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    settings = settings.checked(X.shape, dtype)
+    graph = _checked(settings, X)
+    share = None if weights is None else weights.astype(dtype)
+    table = DaskTable(X, share, settings.n_components)
+
+    def make_plan(length: float, total: float) -> Plan:
+        alpha, beta, mu = settings.weights(Units(total, length, settings.loss.power))
+        return settings.plan(alpha, beta, mu, length)
+
+    def check_values(low: float, high: float) -> None:
+        check.check_range(low, high, settings.nonnegative, dtype)
+
+    fitted = factorize(
+        table, check_values, make_plan, graph, settings.n_neighbors, settings.random_state
+    )
+    try:
+        solution = fitted.solution
+        warn_of(solution, settings)
+        solution.codes = table.collect(fitted.shards, "codes")
+        solution.residuals = table.collect(fitted.shards, "residuals")
+    finally:
+        fitted.shards.close()
+    plan, problem = fitted.plan, solution.problem
+    projector = Projector(
+        solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu
+    )
+    return Trained(solution, plan.alpha, plan.beta, plan.mu, projector, None, None)
+
+
+def _checked(settings: Settings, X: Any) -> sp.csr_array | None:
+    """What there is not for Dask arrays is refused before any work; returns a given graph."""
+    if isinstance(settings.init, str) and settings.init in _NOT_OFFERED:
+        raise ValueError(
+            f'init={settings.init!r} is not offered for a Dask array. Use "auto", "svd", "random" '
+            "or a tuple (U0, V0)."
+        )
+    if settings.init in ("auto", "svd") and settings.n_components > X.shape[1]:
+        raise ValueError(
+            f"n_components={settings.n_components} is larger than n_features = {X.shape[1]}, and "
+            f'init={settings.init!r} needs a direction for each. Use init="random".'
+        )
+    if sp.issparse(settings.graph):
+        return given_graph(settings.graph, X.shape[0])
+    if not isinstance(settings.graph, str):
+        raise ValueError(
+            f"graph={type(settings.graph).__name__} is not offered for a Dask array: its samples "
+            'lie on several workers. Use "knn" or a sparse matrix.'
+        )
+    check.check_neighbours(settings.n_neighbors, X.shape[0])
+    return None
+
+
+def _codes_of(block: Any, projector: Projector, dtype: Any) -> FloatArray:
+    return projector.codes(checked_rows(block, 0, dtype))
+
+
+def lazy_codes(X: Any, projector: Projector) -> Any:
+    """Codes of a Dask array, as a Dask array that is calculated when it is asked for."""
+    check_array(X)
+    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    k = projector.basis.shape[1]
+    return X.map_blocks(
+        _codes_of, projector, dtype, dtype=dtype, chunks=(X.chunks[0], (k,)),
+        meta=np.empty((0, 0), dtype),
+    )  # fmt: skip
