@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
 from .cells import Cells
-from .shards import DaskShards, OwnShards, Shard, Shards, stacked
+from .shards import DaskShards, OwnShards, Shard, Shards, stacked, wait_for, workers_of
 
 
 def check_array(X: Any) -> None:
@@ -127,7 +127,7 @@ def current_client() -> Any:
         client = default_client()
     except ValueError:
         return None
-    if not client.scheduler_info(n_workers=-1)["workers"]:
+    if not workers_of(client):
         raise ValueError(
             f"The Dask client {client.scheduler.address} has no workers, so that the fit would "
             "wait for ever. Start some, for example with cluster.scale(2) and "
@@ -160,7 +160,7 @@ class DaskTable:
             rows = list(dask.compute(*blocks))
             shard = _load(rows, 0, self._share, self._n_components, self.dtype)
             return OwnShards(shard)
-        workers, calls = sorted(self._client.scheduler_info(n_workers=-1)["workers"]), []
+        workers, calls = workers_of(self._client), []
         dealt = self._deal(len(workers))
         workers = workers[: len(dealt)]
         for worker, (first, last) in zip(workers, dealt, strict=True):
@@ -174,7 +174,7 @@ class DaskTable:
                     _load_on_worker, worker, futures, start, share, self._n_components, self.dtype
                 )
             )
-        return DaskShards(workers, calls)
+        return DaskShards(self._client, workers, calls)
 
     def _deal(self, count: int) -> list[tuple[int, int]]:
         """Chunks for each of so many workers, from the first to before the last, as even as can be.
@@ -196,7 +196,7 @@ class DaskTable:
             self._submit(_gather_on_worker, worker, shards.actors, cell, self._n_components)
             for cell, worker in enumerate(shards.workers)
         ]
-        placed = DaskShards(shards.workers, calls)
+        placed = DaskShards(self._client, shards.workers, calls)
         shards.close()
         return placed
 
@@ -208,13 +208,11 @@ class DaskTable:
         if self._client is None:
             (values,) = shards.map(getattr, what)
             return da.from_array(values, chunks=(self._X.chunks[0], *values.shape[1:]))
-        from distributed import wait
-
         bounds = list(pairwise(self._bounds))
         futures = [
             self._client.submit(_collect, shards.actors, what, *ends, pure=False) for ends in bounds
         ]
-        wait(futures)
+        wait_for(self._client, shards.workers, futures)
         width = () if what == "residuals" else (self._n_components,)
         return da.concatenate([
             da.from_delayed(dask.delayed(future), (last - first, *width), self.dtype)

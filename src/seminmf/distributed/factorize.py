@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,6 +51,9 @@ class Table(Protocol):
 
     def place(self, shards: Shards, cells: Cells) -> Shards:
         """New shards with the rows (and features) of one cell each, in the place of the old."""
+
+    def collect(self, shards: Shards, what: str) -> Any:
+        """``codes`` or ``residuals`` that the shards hold, in the order of the rows."""
 
 
 def _squares(shard: Shard) -> tuple[FloatArray, FloatArray | None]:
@@ -140,20 +143,12 @@ def _stationarity(
     )
 
 
-@dataclass
-class Fitted:
-    """A solution whose codes and residuals are with the shards."""
-
-    solution: Solution
-    shards: Shards
-    plan: Plan
-
-
 class _Fit:
     """A plan on shards that may have to be made again."""
 
     def __init__(self, table: Table, graph: sp.csr_array | None, n_neighbors: int) -> None:
         self.table, self._graph, self._n_neighbors = table, graph, n_neighbors
+        self.shards: Any = None
         self.halo: Halo | None = None
         self.directions: FloatArray | None = None
 
@@ -235,8 +230,12 @@ class _Fit:
         self.shards.map(_project, basis, objective)
         return self._descent(Space(self._engine("whole", self.table.shape[1])), basis)
 
+    def close(self) -> None:
+        if self.shards is not None:
+            self.shards.close()
+
     def finish(self, best: Solution) -> None:
-        """Polish the codes without a graph, and measure how far from optimal all is."""
+        """Polish the codes without a graph, measure how far from optimal all is, and collect."""
         plan, basis = self.plan, best.space.lift(best.basis)
         objective = best.problem
         self.shards.map(_take_kept)
@@ -253,6 +252,8 @@ class _Fit:
             elsewhere = [table[seen] for seen in self.halo.sights]
         sums = self.shards.map_each(_stationarity, [(objective, basis, own) for own in elsewhere])
         best.basis = basis
+        best.codes = self.table.collect(self.shards, "codes")
+        best.residuals = self.table.collect(self.shards, "residuals")
         best.kkt_residual = kkt_from_sums(objective, basis, start.total(sums), plan.nonnegative)
 
 
@@ -263,7 +264,7 @@ def factorize(
     graph: sp.csr_array | None,
     n_neighbors: int,
     rng: Any,
-) -> Fitted:
+) -> tuple[Solution, Plan]:
     """Fit the plan that ``make_plan`` makes of typical length and number of the samples.
 
     ``check`` sees the least and the largest entry of X before. Where a worker is lost its rows are
@@ -277,13 +278,16 @@ def factorize(
         try:
             fit.load(check, make_plan)
             solution = _best_run(fit, drawn, basis, history)
+            basis, history = solution.space.lift(solution.basis), solution.history[:-1]
             fit.finish(solution)
-            return Fitted(solution, fit.shards, fit.plan)
+            return solution, fit.plan
         except _StoppedError as stopped:
             basis, history = stopped.basis, stopped.history
             error: Exception = stopped
         except WorkerLostError as lost:
             error = lost
+        finally:
+            fit.close()
         if losses < _MOST_LOSSES:
             where = "from its last basis" if basis is not None else "from the beginning"
             warnings.warn(

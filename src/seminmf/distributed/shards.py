@@ -18,6 +18,9 @@ from threadpoolctl import threadpool_limits
 from .._types import FloatArray, IntArray
 from ..data import Engine
 
+# Seconds between two looks whether the workers are still there, while something takes long.
+_LOOK_EVERY = 1.0
+
 
 class WorkerLostError(RuntimeError):
     """A worker went away, and with it the rows that it held."""
@@ -113,13 +116,11 @@ class OwnShards:
 class DaskShards:
     """Shards as actors, one on each of some workers: they stay there from step to step."""
 
-    def __init__(self, workers: list[str], calls: list[Any]) -> None:
+    def __init__(self, client: Any, workers: list[str], calls: list[Any]) -> None:
         """``calls`` are the futures that make the shards; while they live, the actors do."""
         self.workers, self._calls = workers, calls
-        try:
-            self.actors = [call.result() for call in calls]
-        except (OSError, RuntimeError) as error:
-            raise _lost(error) from error
+        wait_for(client, workers, calls)
+        self.actors = [call.result() for call in calls]
 
     def __len__(self) -> int:
         return len(self.actors)
@@ -133,17 +134,17 @@ class DaskShards:
                 actor.run(step, *own) for actor, own in zip(self.actors, arguments, strict=True)
             ]
         except RuntimeError as error:
-            raise _lost(error) from error
+            raise meaning_of(error) from error
         results: list[Any] = []
         problems: list[Exception] = []
         for call in calls:
             # All are waited for: none may still be at work when the next step begins.
             try:
                 results.append(call.result())
-            except (OSError, RuntimeError) as error:
+            except Exception as error:
                 problems.append(error)
         if problems:
-            raise _lost(problems[0]) from problems[0]
+            raise meaning_of(problems[0]) from problems[0]
         return results
 
     def close(self) -> None:
@@ -152,8 +153,35 @@ class DaskShards:
                 actor.close().result()
 
 
-def _lost(error: Exception) -> Exception:
-    """The error of a step, or that a worker was lost, which Dask tells in words only."""
-    if "Actor" not in str(error):
-        return error
-    return WorkerLostError("A worker of the cluster was lost during the fit.")
+def workers_of(client: Any) -> list[str]:
+    """Addresses of the workers that are there now."""
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def wait_for(client: Any, workers: list[str], calls: list[Any]) -> None:
+    """Until all calls are done; what is meant for a worker that is gone would never be."""
+    from distributed import wait
+
+    while True:
+        try:
+            wait(calls, timeout=_LOOK_EVERY)
+        except TimeoutError:
+            if set(workers) <= set(workers_of(client)):
+                continue
+            client.cancel(calls)
+            raise WorkerLostError("A worker of the cluster was lost.") from None
+        failed = [call.exception() for call in calls if call.status != "finished"]
+        if failed:
+            raise meaning_of(failed[0]) from failed[0]
+        return
+
+
+def meaning_of(error: Exception) -> Exception:
+    """The error of a step, or that a worker was lost, which Dask tells in several ways."""
+    from distributed import CancelledError, KilledWorker
+    from distributed.comm import CommClosedError
+
+    lost = isinstance(error, (CancelledError, KilledWorker, CommClosedError))
+    if lost or "Actor" in str(error):
+        return WorkerLostError("A worker of the cluster was lost.")
+    return error

@@ -37,17 +37,11 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
     def check_values(low: float, high: float) -> None:
         check.check_range(low, high, settings.nonnegative, dtype)
 
-    fitted = factorize(
+    solution, plan = factorize(
         table, check_values, make_plan, graph, settings.n_neighbors, settings.random_state
     )
-    try:
-        solution = fitted.solution
-        warn_of(solution, settings)
-        solution.codes = table.collect(fitted.shards, "codes")
-        solution.residuals = table.collect(fitted.shards, "residuals")
-    finally:
-        fitted.shards.close()
-    plan, problem = fitted.plan, solution.problem
+    warn_of(solution, settings)
+    problem = solution.problem
     projector = Projector(
         solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu
     )

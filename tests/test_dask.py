@@ -1,0 +1,280 @@
+"""Fits of Dask arrays: in this process, and on a cluster of two real worker processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.neighbors import KNeighborsTransformer
+
+from seminmf import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
+from seminmf.graph.neighbours import knn_graph
+
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore:Port .* is already in use:UserWarning"
+)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def blobs(n: int = 1500, m: int = 12, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    centres = 3 * rng.normal(size=(5, m))
+    return centres[rng.integers(0, 5, n)] + rng.normal(size=(n, m))
+
+
+def chunked(X: Any, rows: int = 400) -> Any:
+    return da.from_array(X, chunks=(rows, -1), asarray=not sp.issparse(X))
+
+
+PLAIN = [
+    SemiNMF(4, random_state=0),
+    NMF(4, random_state=0),
+    L21SemiNMF(4, alpha=0, beta=0, random_state=0),
+    L21SemiNMF(4, alpha=0, beta=0, solver="mu", max_iter=20, tol=0, random_state=0),
+    RobustSemiNMF(4, loss="huber", alpha=0, beta=0, l1=0, random_state=0),
+    L21SemiNMF(1, alpha=0, beta=0, random_state=0),
+]
+
+
+def agrees(model: Any, X: Any, share: Any = None, tolerance: float = 1e-8) -> None:
+    """The same model of the array in memory, of the same digits but for round-off."""
+    rows = X if sp.issparse(X) else np.abs(X) if isinstance(model, NMF) else X
+    expected = clone(model).fit(rows, sample_weight=share)
+    found = clone(model).fit(chunked(rows), sample_weight=share)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=tolerance)
+    assert found.n_iter_ == expected.n_iter_
+    assert found.converged_ == expected.converged_
+    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.codes_.compute(), expected.codes_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.residuals_.compute(), expected.residuals_, rtol=1e-6)
+    assert found.kkt_residual_ == pytest.approx(expected.kkt_residual_, rel=1e-3, abs=1e-9)
+
+
+# Without a client: before the first test that makes one for the rest of the module.
+
+
+@pytest.mark.parametrize("model", PLAIN[:3], ids=repr)
+def test_without_a_client_as_in_memory(model: Any) -> None:
+    with pytest.raises(ValueError, match="No clients found"):
+        distributed.default_client()
+    agrees(model, blobs())
+
+
+def test_bad_input() -> None:
+    X = blobs()
+    with pytest.raises(ValueError, match=r"X\.rechunk\(\{0: \"auto\", 1: -1\}\)"):
+        SemiNMF(3).fit(da.from_array(X, chunks=(500, 6)))
+    unknown = chunked(X)
+    unknown = unknown[unknown[:, 0] > 0]
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        SemiNMF(3).fit(unknown)
+    with pytest.raises(ValueError, match="samples × features"):
+        SemiNMF(3).fit(da.from_array(X[:, 0], chunks=500))
+    with pytest.raises(ValueError, match="init='kmeans' is not offered for a Dask array"):
+        SemiNMF(3, init="kmeans").fit(chunked(X))
+    with pytest.raises(ValueError, match='Use init="random"'):
+        SemiNMF(13).fit(chunked(X))
+    with pytest.raises(ValueError, match="Negative values"):
+        NMF(3).fit(chunked(X))
+    with pytest.raises(ValueError, match="X is constant"):
+        SemiNMF(3).fit(chunked(np.ones((50, 4))))
+    with pytest.raises(ValueError, match="not offered for a Dask array"):
+        L21SemiNMF(3, graph=KNeighborsTransformer()).fit(chunked(X))
+    with pytest.raises(ValueError, match="must hold numbers"):
+        SemiNMF(3).fit(da.from_array(np.array([["a"] * 5] * 4), chunks=(2, -1)))
+
+
+# On a cluster.
+
+
+@pytest.mark.parametrize("model", PLAIN, ids=repr)
+def test_on_a_cluster_without_a_graph_as_in_memory(client: Any, model: Any) -> None:
+    agrees(model, blobs())
+
+
+def test_with_many_features(client: Any) -> None:
+    """Directions come from a range finder."""
+    agrees(SemiNMF(3, random_state=0), blobs(900, 400), tolerance=1e-6)
+
+
+def test_sample_weights(client: Any) -> None:
+    share = np.random.default_rng(1).integers(1, 4, 1500).astype(float)
+    agrees(L21SemiNMF(4, alpha=0, beta=0, random_state=0), blobs(), share)
+
+
+def test_single_precision_and_integers(client: Any) -> None:
+    X = chunked(blobs().astype(np.float32))
+    model = SemiNMF(3, random_state=0).fit(X)
+    assert model.components_.dtype == model.codes_.dtype == np.float32
+    assert SemiNMF(3).fit(chunked((10 * blobs()).astype(int))).codes_.dtype == np.float64
+
+
+def test_sparse_chunks(client: Any) -> None:
+    X = sp.random_array((1200, 30), density=0.2, format="csr", random_state=0)
+    blocks = [X[:500], X[500:]]
+    parts = [
+        da.from_array(block, chunks=block.shape, asarray=False, inline_array=True)
+        for block in blocks
+    ]
+    expected = SemiNMF(4, random_state=0).fit(X)
+    found = SemiNMF(4, random_state=0).fit(da.concatenate(parts))
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+@pytest.mark.parametrize("kind", [L21SemiNMF, GraphSemiNMF])
+def test_graph_on_a_cluster(client: Any, kind: Any, solver: str) -> None:
+    """J is that of the whole graph, never rises, and ends no higher than in memory."""
+    X = blobs()
+    model = kind(4, solver=solver, random_state=0, max_iter=60, tol=0)
+    expected = kind(**{**model.get_params(), "graph": knn_graph(X, 5)}).fit(X)
+    model.fit(chunked(X))
+    history = model.objective_history_
+    assert (np.diff(history) <= 1e-12 * history[:-1]).all()
+    codes, basis = model.codes_.compute(), model.components_.T
+    edges = sp.triu(knn_graph(X, 5), 1, format="coo")
+    power = 2 if kind is GraphSemiNMF else 1
+    lengths = np.linalg.norm(codes[edges.row] - codes[edges.col], axis=1)
+    residuals = np.linalg.norm(X - codes @ basis.T, axis=1)
+    value = (
+        (residuals**power).sum()
+        + model.alpha_ * (lengths**power).sum()
+        + model.beta_ * np.linalg.norm(basis, axis=0).sum()
+    )
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
+    assert model.objective_ <= 1.003 * expected.objective_
+    np.testing.assert_allclose(model.residuals_.compute(), residuals, rtol=1e-6)
+    if solver == "mu":
+        # All samples move at once: where they lie makes no difference.
+        assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+
+
+def test_neighbours_across_workers_are_the_nearest(client: Any) -> None:
+    """Every edge of the graph in memory is found, and no other."""
+    from seminmf.distributed.dask import DaskTable
+    from seminmf.distributed.factorize import _Fit
+    from seminmf.models.training import PARAMETERS, Settings
+
+    X = blobs(800, 6)
+    model = L21SemiNMF(3)
+    known = {**model._parts, **vars(model)}
+    settings = Settings(**{name: known[name] for name in PARAMETERS}).checked(X.shape, X.dtype)
+    fit = _Fit(DaskTable(chunked(X, 150), None, 3), None, 5)
+    fit.load(lambda low, high: None, lambda length, total: settings.plan(1.0, 1.0, 0.0, length))
+    inner = fit.shards.map(lambda shard: shard.numbers[shard.graph.inner.pairs[:, :2]])
+    table = np.concatenate(fit.shards.map(lambda s: s.numbers[s.graph.crossing.shown]))
+    fit.shards.close()
+    found = np.concatenate([*inner, table[fit.halo.ends]])
+    expected = sp.triu(knn_graph(X, 5), 1, format="coo")
+    pairs = {frozenset(pair) for pair in found.tolist()}
+    assert len(found) == len(pairs) == expected.nnz
+    assert pairs == {frozenset(pair) for pair in zip(expected.row, expected.col, strict=True)}
+    assert 0 < len(fit.halo.ends) < len(found) / 2
+
+
+def test_given_graph(client: Any) -> None:
+    """Samples stay in their order, and many neighbours are parted."""
+    X = blobs()
+    graph = knn_graph(X, 3)
+    expected = GraphSemiNMF(4, graph=graph, random_state=0, tol=0, max_iter=60).fit(X)
+    found = GraphSemiNMF(4, graph=graph, random_state=0, tol=0, max_iter=60).fit(chunked(X))
+    assert found.objective_ == pytest.approx(expected.objective_, rel=5e-3)
+
+
+def test_given_start_and_several_starts(client: Any) -> None:
+    X, rng = blobs(), np.random.default_rng(0)
+    init = rng.normal(size=(12, 4)), rng.random((1500, 4))
+    agrees(L21SemiNMF(4, alpha=0, beta=0, init=init, max_iter=30, tol=0), X)
+    one = SemiNMF(4, init="random", random_state=3, max_iter=15, tol=0).fit(chunked(X))
+    more = SemiNMF(4, init="random", n_init=3, random_state=3, max_iter=15, tol=0).fit(chunked(X))
+    assert more.objective_ <= one.objective_
+    residuals = np.linalg.norm(X - more.codes_.compute() @ more.components_, axis=1)
+    assert (residuals**2).sum() == pytest.approx(more.objective_)
+
+
+def test_transform_is_lazy(client: Any) -> None:
+    X = blobs()
+    model = L21SemiNMF(4, alpha=0, beta=0, random_state=0).fit(chunked(X))
+    codes = model.transform(chunked(X))
+    assert isinstance(codes, da.Array)
+    assert codes.chunks[0] == chunked(X).chunks[0]
+    np.testing.assert_allclose(codes.compute(), model.codes_.compute(), atol=1e-8)
+    np.testing.assert_allclose(codes.compute(), model.transform(X), atol=1e-10)
+    back = model.inverse_transform(codes)
+    assert isinstance(back, da.Array)
+    np.testing.assert_allclose(back.compute(), codes.compute() @ model.components_)
+
+
+def test_callback_sees_all_codes(client: Any) -> None:
+    X, seen = blobs(), []
+
+    def watch(progress: Any) -> bool:
+        basis, codes = progress.factors()
+        seen.append((progress.iteration, progress.objective, codes.shape))
+        lengths = np.linalg.norm(X - codes @ basis.T, axis=1)
+        assert lengths.sum() == pytest.approx(progress.objective)
+        return progress.iteration == 3
+
+    model = L21SemiNMF(4, alpha=0, beta=0, callback=watch, random_state=0).fit(chunked(X))
+    assert [iteration for iteration, _, _ in seen] == [1, 2, 3]
+    assert model.n_iter_ == 3
+    assert not model.converged_
+
+
+@pytest.mark.parametrize("alpha", [0, "auto"], ids=["no graph", "graph"])
+def test_a_worker_that_dies(client: Any, alpha: Any) -> None:
+    """Its rows are read again; the result is a fit like any other, and a warning says so."""
+    X, killed = blobs(), []
+    beta = 0 if alpha == 0 else "auto"
+
+    def kill(progress: Any) -> None:
+        if progress.iteration == 4 and not killed:
+            killed.append(sorted(client.run(os.getpid).values())[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    whole = L21SemiNMF(4, alpha=alpha, beta=beta, random_state=0).fit(chunked(X))
+    model = L21SemiNMF(4, alpha=alpha, beta=beta, random_state=0, callback=kill)
+    with pytest.warns(RuntimeWarning, match="A worker was lost"):
+        model.fit(chunked(X))
+    assert killed
+    assert model.n_iter_ == len(model.objective_history_) > 4
+    assert model.objective_ == pytest.approx(whole.objective_, rel=0.01)
+    residuals = np.linalg.norm(X - model.codes_.compute() @ model.components_, axis=1)
+    np.testing.assert_allclose(model.residuals_.compute(), residuals, rtol=1e-6)
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_errors_of_a_step_are_told_as_they_are(client: Any) -> None:
+    X = blobs()
+    X[700, 3] = np.nan
+    with pytest.raises(ValueError, match="first in row 700, column 3"):
+        SemiNMF(3).fit(chunked(X))
+
+
+def test_a_client_without_workers(client: Any) -> None:
+    """The last test: it sends the workers away."""
+    client.cluster.scale(0)
+    while client.scheduler_info(n_workers=-1)["workers"]:
+        time.sleep(0.05)
+    with pytest.raises(ValueError, match="has no workers"):
+        SemiNMF(3).fit(chunked(blobs()))
