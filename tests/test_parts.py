@@ -680,8 +680,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the work began")
 
     monkeypatch.setattr(seminmf.models.training, "factorize", fail)
-    for builder in ("knn_links", "transformer_links"):
-        monkeypatch.setattr(seminmf.models.training.graphs, builder, fail)
+    monkeypatch.setattr(seminmf.models.training, "_build_graph", fail)
 
 
 @pytest.mark.usefixtures("no_work")

@@ -54,6 +54,15 @@ def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Su
     width = n_components + _OVERSAMPLING
     if not _pays(engine, n_components, 2 * width):
         return None
+    directions, features = krylov_directions(engine, width, weights)
+    small = Engine(features, n_components, squares=engine.squares, team=engine.team)
+    return Subspace(engine=small, wider=space, directions=directions)
+
+
+def krylov_directions(
+    engine: Engine, width: int, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """2·``width`` orthonormal directions Q of the samples weighted by √``weights``, and X·Q."""
     drawn = np.random.RandomState(_SEED).standard_normal((engine.n_features, width))
     first = np.linalg.qr(engine.square_times(weights, drawn.astype(engine.dtype))[0])[0]
     features = np.empty((engine.n_samples, 2 * width), engine.dtype)
@@ -61,8 +70,7 @@ def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Su
     # Orthogonal to the first also where there is nothing left of the second.
     second = np.ascontiguousarray(np.linalg.qr(np.hstack([first, second]))[0][:, width:])
     features[:, width:] = engine.times(second)
-    small = Engine(features, n_components, squares=engine.squares, team=engine.team)
-    return Subspace(engine=small, wider=space, directions=np.hstack([first, second]))
+    return np.hstack([first, second]), features
 
 
 def _pays(engine: Engine, n_components: int, width: int) -> bool:
