@@ -680,7 +680,8 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the work began")
 
     monkeypatch.setattr(seminmf.models.training, "factorize", fail)
-    monkeypatch.setattr(seminmf.models.training, "_build_graph", fail)
+    for builder in ("links", "by_transformer"):
+        monkeypatch.setattr(seminmf.models.training.NeighbourIndex, builder, fail)
 
 
 @pytest.mark.usefixtures("no_work")

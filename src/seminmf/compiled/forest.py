@@ -1,7 +1,7 @@
 """Trees that halve the samples again and again: first guesses at who is next to whom.
 
-A node is a range of places in an order of the samples; it is halved at the median along the line
-through two of its samples. All leaves of a tree are on one level, and their sizes differ by one.
+A node is a range of places in an order of the samples; it is parted along the line through two of
+its samples. All leaves of a tree are on one level.
 """
 
 from .jit import borrowing, inner
@@ -33,18 +33,17 @@ def _select(keys, order, low, high, middle):
 
 
 @borrowing
-def halve(features, order, keys, bounds, nodes, draws, planes, offsets):
-    """Halve nodes ``nodes[0]`` to ``nodes[1]`` of a level, in ``order``.
+def part_nodes(features, order, keys, bounds, nodes, draws, planes, offsets):
+    """Part nodes ``nodes[0]`` to ``nodes[1]`` of a level, in ``order``.
 
-    Node b has the places from ``bounds[b]`` to ``bounds[b + 1]``. ``draws`` has two numbers in
+    Node b has the places from ``bounds[2b]`` to ``bounds[2b + 2]``, of which those before
+    ``bounds[2b + 1]`` are for the samples that are left of the others. ``draws`` has two numbers in
     [0, 1) for each node, which choose two samples; written are the difference of these, in
-    ``planes``, and in ``offsets`` the product with it from which on samples are right of the
-    middle.
+    ``planes``, and in ``offsets`` the product with it from which on samples are right.
     """
     m = features.shape[1]
     for b in range(nodes[0], nodes[1]):
-        low, high = bounds[b], bounds[b + 1]
-        middle = low + (high - low) // 2
+        low, middle, high = bounds[2 * b], bounds[2 * b + 1], bounds[2 * b + 2]
         one = order[low + int(draws[b, 0] * (high - low))]
         # Another one: the places after the first, round about.
         step = 1 + int(draws[b, 1] * (high - low - 1))

@@ -15,19 +15,20 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from ..compiled.forest import find_leaves, halve
+from ..compiled.forest import find_leaves, part_nodes
 from ..compiled.neighbours import improve, join_leaves, list_visitors, nearest_of_all, search
 from ..compiled.threads.team import WORTH_SHARING, Team
 
-# The share of the neighbours that have to be right, and what the measured share has to be: it is
-# measured on some hundreds of neighbours, which leaves it uncertain by one in a hundred.
-RECALL, _AIM, _MEASURED = 0.95, 0.97, 128
+# The share of the neighbours that have to be right, and what the measured share has to be: measured
+# on so many neighbours it is uncertain by about one in a hundred.
+RECALL, _AIM, _MEASURED = 0.95, 0.97, 1280
 # Trees, and most samples in a leaf.
 _TREES, _LEAF = 4, 64
 # A list has room for so many more than are looked for; a sample meets the neighbours of so many of
@@ -38,6 +39,8 @@ _MORE, _VISITORS = 15, 8
 _STILL, _LONGER, _LONGEST = 0.03, 1.5, 4
 # Features are filled up with zeros to whole vectors.
 _VECTOR = 8
+# Rows at a time that are converted, so that there is no second copy of the features.
+_BLOCK = 2**14
 _SEED = 0
 
 
@@ -51,7 +54,7 @@ _Lists = tuple[IntArray, FloatArray, IntArray]
 
 def _cuts(count: int, pieces: int) -> list[tuple[int, int]]:
     bounds = np.linspace(0, count, min(count, pieces) + 1).astype(int)
-    return [(int(low), int(high)) for low, high in zip(bounds, bounds[1:], strict=False)]
+    return [(int(low), int(high)) for low, high in pairwise(bounds)]
 
 
 def _team() -> Team:
@@ -80,25 +83,28 @@ class _Tree:
     offsets: FloatArray
 
 
-def _grow(team: Team, points: FloatArray, leaf: int, rng: np.random.RandomState) -> _Tree:
+def _grow(
+    team: Team, points: FloatArray, leaf: int, rng: np.random.RandomState, first: float
+) -> _Tree:
+    """A tree with leaves of no more than ``leaf`` samples, whose root is parted at a share."""
     n, m = points.shape
     order, keys = np.arange(n, dtype=np.int32), np.empty(n, np.float32)
-    bounds, planes, offsets = np.array([0, n]), [np.empty((0, m), np.float32)], [keys[:0]]
-    while n > leaf * (len(bounds) - 1):
+    bounds, share = np.array([0, n]), first
+    planes, offsets = [np.empty((0, m), np.float32)], [np.empty(0, np.float32)]
+    while np.diff(bounds).max() > leaf:
         nodes = len(bounds) - 1
+        finer = np.empty(2 * nodes + 1, np.int64)
+        finer[::2], finer[1::2] = bounds, bounds[:-1] + (share * np.diff(bounds)).astype(int)
         draws, plane = rng.random_sample((nodes, 2)), np.empty((nodes, m), np.float32)
         offset = np.empty(nodes, np.float32)
+        level = finer, draws, plane, offset
 
-        def visit(
-            some: tuple[int, int], bounds: IntArray = bounds, draws: FloatArray = draws,
-            plane: FloatArray = plane, offset: FloatArray = offset,
-        ) -> None:  # fmt: skip
-            halve(points, order, keys, bounds, some, draws, plane, offset)
+        def visit(some: tuple[int, int], level: tuple[Any, ...] = level) -> None:
+            bounds, draws, plane, offset = level
+            part_nodes(points, order, keys, bounds, some, draws, plane, offset)
 
         _share(team, nodes, visit)
-        finer = np.empty(2 * nodes + 1, np.int64)
-        finer[::2], finer[1::2] = bounds, bounds[:-1] + np.diff(bounds) // 2
-        bounds = finer
+        bounds, share = finer, 0.5
         planes.append(plane)
         offsets.append(offset)
     return _Tree(order, bounds, np.concatenate(planes), np.concatenate(offsets))
@@ -123,7 +129,7 @@ class Approximate:
         points, rng = self._points(features), np.random.RandomState(_SEED)
         self._leaf = max(_LEAF, 2 * (n_neighbors + _MORE + 1))
         with _team() as team:
-            self._tree = _grow(team, points, self._leaf, rng)
+            self._tree = _grow(team, points, self._leaf, rng, 0.5)
             # In the order of a tree, neighbours are near each other also in memory.
             self._samples = points[self._tree.order]
             del points
@@ -139,9 +145,9 @@ class Approximate:
     def _points(self, features: FloatArray) -> FloatArray:
         """As the compiled code takes them: distances are the same but for a factor."""
         points = np.zeros((len(features), -(-self._width // _VECTOR) * _VECTOR), np.float32)
-        # In two steps without a copy of the features; the second, so that no number is too large.
-        np.subtract(features, self._centre, out=points[:, : self._width], casting="unsafe")
-        points /= self._size
+        for low in range(0, len(points), _BLOCK):
+            rows = slice(low, low + _BLOCK)
+            points[rows, : self._width] = (features[rows] - self._centre) / self._size
         return points
 
     def _find(self, team: Team, rng: np.random.RandomState) -> tuple[IntArray, float]:
@@ -151,9 +157,10 @@ class Approximate:
         own = np.arange(n, dtype=np.int32)
         self._join(team, own, self._tree.bounds, lists)
         for _ in range(_TREES - 1):
-            tree = _grow(team, samples, self._leaf, rng)
+            # Parted elsewhere: where there is only one direction, no two leaves are the same.
+            tree = _grow(team, samples, self._leaf, rng, rng.uniform(1 / 3, 2 / 3))
             self._join(team, tree.order, tree.bounds, lists)
-        chosen = np.linspace(0, n - 1, min(_MEASURED, n)).astype(np.int64)
+        chosen = np.linspace(0, n - 1, min(-(-_MEASURED // p), n)).astype(np.int64)
         exact = _empty_lists(len(chosen), p)
         _share(team, len(chosen), lambda some: nearest_of_all(samples, chosen, some, exact))
 

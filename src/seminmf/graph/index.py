@@ -2,8 +2,8 @@
 
 An index is made of samples and of a recipe, and is built when it is first asked: a model is saved
 with the recipe, and finds the same neighbours when it is loaded. How samples become features
-(`data.features`) and how features are searched (`exact.Exact`, `approximate.Approximate`) are apart: who
-has features from elsewhere builds an index with `index_of_features`.
+(`data.features`) and how features are searched (`exact.Exact`, `approximate.Approximate`) are
+apart: who has features from elsewhere builds an index with `index_of_features`.
 """
 
 from __future__ import annotations
@@ -143,9 +143,9 @@ class NeighbourIndex:
     def restricted(self, chosen: IntArray) -> NeighbourIndex:
         """An index of some of the samples, few enough to be searched exactly."""
         samples, transformer, count = self.samples[chosen], None, len(chosen)
-        if self.transformer is not None and count:
+        if self.transformer is not None and count > 1:
             transformer = clone(self.transformer)
-            if hasattr(transformer, "n_neighbors"):
+            if getattr(transformer, "n_neighbors", None) is not None:
                 transformer.set_params(n_neighbors=min(transformer.n_neighbors, count - 1))
             transformer.fit(samples)
         recipe = Recipe(directions=self.recipe.directions)

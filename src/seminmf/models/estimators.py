@@ -32,6 +32,15 @@ _log = logging.getLogger("seminmf")
 _LOSS_OF_POWER = {1: Norm, 2: SquaredNorm}
 
 
+def _graph_words(graph: dict[str, Any] | None) -> list[str]:
+    if graph is None:
+        return []
+    found = f"{graph['search']} neighbours" if "recall" in graph else f"graph: {graph['search']}"
+    if "recall" in graph:
+        found += f" in {graph['features']:,} features, recall {graph['recall']:.3g}"
+    return [found]
+
+
 class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
     """What the four have in common."""
 
@@ -150,6 +159,11 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         samples: FloatArray = codes @ self.components_.astype(codes.dtype, copy=False)
         return samples
 
+    def _forget(self, landmarks: int) -> None:
+        chosen = self._projector.landmarks(landmarks)
+        self._projector = self._projector.restricted(chosen)
+        self._links = self._member = None
+
     def _saved_state(self) -> dict[str, Any]:
         """With what `transform` needs: the basis and, with a graph, training samples and codes."""
         found = self._projector
@@ -209,6 +223,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             f"{self.n_iter_:,} iterations, {ended}",
             f"objective {self.objective_:.6g}",
             f"distance from optimality {self.kkt_residual_:.2g}",
+            *_graph_words(self.graph_),
         ]
 
     def _fall(self) -> FloatArray:

@@ -249,7 +249,9 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     )  # fmt: skip
     if samples.member is not None:
         _expand(solution, X, samples.member, projector)
-    made = None if matrix is None else _description(settings.graph, matrix, index)
+    made = None
+    if matrix is not None and index is not None:
+        made = _description(settings.graph, matrix, index)
     return Trained(solution, alpha, beta, mu, projector, links, samples.member, made)
 
 

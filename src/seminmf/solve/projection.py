@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from ..graph.index import NeighbourIndex
 from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
 from ..problem.penalties import CodesPenalty
+
+# Landmarks are the same each time.
+_SEED = 0
 
 
 def nonnegative_codes(
@@ -129,7 +132,7 @@ class Projector:
     Without a graph (``alpha`` zero) and without a penalty on the codes that is non-negative least
     squares. With one, a new sample is tied to its nearest training samples j, as in the fit:
     min over v ≥ 0 of ρ(‖x − Uv‖) + α Σ_j ρ_g(‖v − v_j‖) + μ Σ_q π(v_q); a sample that equals a
-    training sample gets the code of that sample.
+    training sample gets the code of that sample. An index of no samples ties it to nobody.
     """
 
     basis: FloatArray
@@ -181,6 +184,18 @@ class Projector:
         elif len(new):
             codes[new] = self._solve(X[new])
         return Placed(codes, known, links)
+
+    def landmarks(self, count: int) -> IntArray:
+        """Numbers of ``count`` training samples, or of all if there are fewer."""
+        n = 0 if self.index is None else len(self.index)
+        return np.sort(np.random.RandomState(_SEED).permutation(n)[:count])
+
+    def restricted(self, chosen: IntArray) -> Projector:
+        """With some of the training samples only."""
+        if self.index is None or self.training_codes is None:
+            return self
+        codes = self.training_codes[chosen]
+        return replace(self, index=self.index.restricted(chosen), training_codes=codes)
 
     def residuals(self, X: Any, codes: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖."""
