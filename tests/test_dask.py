@@ -179,7 +179,7 @@ def test_neighbours_across_workers_are_the_nearest(client: Any) -> None:
     model = L21SemiNMF(3)
     known = {**model._parts, **vars(model)}
     settings = Settings(**{name: known[name] for name in PARAMETERS}).checked(X.shape, X.dtype)
-    fit = _Fit(DaskTable(chunked(X, 150), None, 3), None, 5)
+    fit = _Fit(DaskTable(chunked(X, 150), None, 3), "knn", 5)
     fit.load(lambda low, high: None, lambda length, total: settings.plan(1.0, 1.0, 0.0, length))
     inner = fit.shards.map(lambda shard: shard.numbers[shard.graph.inner.pairs[:, :2]])
     table = np.concatenate(fit.shards.map(lambda s: s.numbers[s.graph.crossing.shown]))

@@ -216,8 +216,7 @@ def test_modules_are_short(path: Path) -> None:
 # What the samples of a fit, or new ones, may be given to in `solve` and `problem`: an engine, those
 # who look for equal or near samples, and questions about how they are stored.
 TAKERS = {
-    "Engine", "match_rows", "neighbour_pairs", "issparse", "csr_array", "transform", "_solve",
-    "place", "_neighbours",
+    "Engine", "known", "query", "issparse", "csr_array", "transform", "_solve", "place",
 }  # fmt: skip
 SAMPLES = {"X", "training"}
 
@@ -272,7 +271,7 @@ def test_readers_of_entries_are_found(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "Engine(X, k)", "X.shape[0]", "X.dtype", "match_rows(X, self.training)",
+        "Engine(X, k)", "X.shape[0]", "X.dtype", "index.known(X)",
         "self._solve(X[new], links)", "def f(X: Any) -> None: ...", "sp.issparse(X)",
         "X = X.toarray() if sp.issparse(X) else sp.csr_array(X)",
     ],

@@ -531,7 +531,7 @@ def factorizer(header: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_version(header: dict[str, Any], members: Members) -> None:
-    header |= {"format_version": 2, "seminmf": "9.9"}
+    header |= {"format_version": 3, "seminmf": "9.9"}
 
 
 def with_other_content(header: dict[str, Any], members: Members) -> None:
@@ -564,7 +564,7 @@ def with_other_npy(header: dict[str, Any], members: Members) -> None:
 
 
 CHANGES: list[tuple[Callable[[dict[str, Any], Members], object], str]] = [
-    (with_version, r"format version 2, written by seminmf 9\.9.*upgrade"),
+    (with_version, r"format version 3, written by seminmf 9\.9.*upgrade"),
     (with_other_content, "arrays/0.npy: its checksum does not match"),
     (with_short_content, r"arrays/0.npy: has \d+ bytes for shape"),
     (with_huge_shape, "arrays/0.npy: has 0 bytes for shape"),

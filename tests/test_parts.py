@@ -680,8 +680,8 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the work began")
 
     monkeypatch.setattr(seminmf.models.training, "factorize", fail)
-    for builder in ("knn_links", "transformer_links"):
-        monkeypatch.setattr(seminmf.models.training.graphs, builder, fail)
+    for builder in ("links", "by_transformer"):
+        monkeypatch.setattr(seminmf.models.training.NeighbourIndex, builder, fail)
 
 
 @pytest.mark.usefixtures("no_work")

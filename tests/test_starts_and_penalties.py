@@ -146,8 +146,8 @@ def test_without_alpha_no_graph_is_built(
     def fail(*arguments: Any) -> None:
         raise AssertionError("a graph was built")
 
-    for builder in ("knn_links", "given_graph", "transformer_links"):
-        monkeypatch.setattr(seminmf.models.training.graphs, builder, fail)
+    monkeypatch.setattr(seminmf.models.training, "_build_graph", fail)
+    monkeypatch.setattr(seminmf.models.training.graphs, "given_graph", fail)
     X = data(20, 6)
     fitted = make(model, 2, tol=0, max_iter=5, **parameters).fit(X)
     assert (fitted.alpha_, fitted.beta_) == (0, 0)

@@ -107,7 +107,7 @@ CONSTANTS = (
     ),
     # Other features for X.
     _row(
-        "data.subspace", "_OVERSAMPLING", (1, 3, 6, 12, 24), "uspst middle-graph broad-graph"
+        "data.subspace", "OVERSAMPLING", (1, 3, 6, 12, 24), "uspst middle-graph broad-graph"
     ),
     _row(
         "data.subspace", "_WORTH_MAKING", (1e5, 1e6, 1e7, 1e8, 1e9),

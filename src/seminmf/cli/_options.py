@@ -43,6 +43,12 @@ class Standardize(StrEnum):
     robust = "robust"
 
 
+class Training(StrEnum):
+    all = "all"
+    landmarks = "landmarks"
+    none = "none"
+
+
 class Fill(StrEnum):
     median = "median"
 
@@ -72,6 +78,9 @@ NInit = Annotated[int, typer.Option(min=1, help="Number of starts; the best is k
 MaxIter = Annotated[int, typer.Option(min=1, help="Most iterations of a start.")]
 Tol = Annotated[float, typer.Option(min=0, help="Stop when the objective falls by less.")]
 Neighbors = Annotated[int, typer.Option(min=1, help="Neighbours of a sample in the graph.")]
+TrainingOption = Annotated[
+    Training, typer.Option(help="Which of the samples model.seminmf holds: all, some, none.")
+]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
 
 IdOption = Annotated[str | None, typer.Option("--id", help="Column with names of the samples.")]

@@ -53,6 +53,7 @@ def fit(
     tol: o.Tol = 1e-4,
     neighbors: o.Neighbors = 5,
     seed: o.Seed = 0,
+    training: o.TrainingOption = o.Training.all,
     image_shape: Annotated[
         str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
     ] = None,
@@ -88,7 +89,7 @@ def fit(
         "labels": table.label_name, "image_shape": shape,
     }  # fmt: skip
     with folder(out) as scratch:
-        fitted.save(scratch / MODEL, notes=notes)
+        fitted.save(scratch / MODEL, training=training.value, notes=notes)
         files = {"model": MODEL, **write_tables(scratch, parts, table)}
         try:
             write_report(scratch / REPORT, parts, table, shape, title)

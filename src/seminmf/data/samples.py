@@ -42,26 +42,38 @@ def _row_hashes(X: Any) -> IntArray:
 
 def _same_rows(X: Any, rows: IntArray, Y: Any, others: IntArray) -> NDArray[np.bool_]:
     """For each pair of row numbers, whether the two rows are equal entry by entry."""
-    if sp.issparse(X):
-        difference = abs(X[rows] - Y[others])
-        return np.asarray(difference.sum(axis=1)).ravel() == 0
-    return np.asarray((X[rows] == Y[others]).all(axis=1))
-
-
-def match_rows(X: Any, known: Any) -> IntArray:
-    """For each row of X the first equal row of ``known``, or −1."""
-    known_hashes, hashes = _row_hashes(known), _row_hashes(X)
-    order = np.argsort(known_hashes, kind="stable")
-    place = np.searchsorted(known_hashes[order], hashes)
-    candidate = order[np.minimum(place, len(order) - 1)]
-    candidate[known_hashes[candidate] != hashes] = -1
-    rows = np.flatnonzero(candidate >= 0)
+    same = np.empty(len(rows), np.bool_)
     step = max(1, _BLOCK_ENTRIES // max(X.shape[1], 1))
     for low in range(0, len(rows), step):
-        part = rows[low : low + step]
-        same = _same_rows(X, part, known, candidate[part])
-        candidate[part[~same]] = -1
-    return candidate
+        part = slice(low, low + step)
+        one, other = X[rows[part]], Y[others[part]]
+        if sp.issparse(X):
+            same[part] = np.asarray(abs(one - other).sum(axis=1)).ravel() == 0
+        else:
+            same[part] = (one == other).all(axis=1)
+    return same
+
+
+class KnownRows:
+    """Rows that others are compared with; their hashes are calculated once."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+        hashes = _row_hashes(rows)
+        self._order = np.argsort(hashes, kind="stable")
+        self._sorted = hashes[self._order]
+
+    def match(self, X: Any) -> IntArray:
+        """For each row of X the first equal row, or −1."""
+        if not len(self._order):
+            return np.full(X.shape[0], -1)
+        hashes = _row_hashes(X)
+        place = np.minimum(np.searchsorted(self._sorted, hashes), len(self._order) - 1)
+        candidate = np.where(self._sorted[place] == hashes, self._order[place], -1)
+        rows = np.flatnonzero(candidate >= 0)
+        same = _same_rows(X, rows, self._rows, candidate[rows])
+        candidate[rows[~same]] = -1
+        return candidate
 
 
 def distinct_rows(X: Any) -> tuple[IntArray, IntArray]:
@@ -71,7 +83,8 @@ def distinct_rows(X: Any) -> tuple[IntArray, IntArray]:
     """
     hashes = _row_hashes(X)
     _, first, member = np.unique(hashes, return_index=True, return_inverse=True)
-    if not _same_rows(X, np.arange(X.shape[0]), X, first[member]).all():
+    copies = np.flatnonzero(first[member] != np.arange(X.shape[0]))
+    if not _same_rows(X, copies, X, first[member[copies]]).all():
         # Two different rows with one hash: practically never, but then keep every row.
         return np.arange(X.shape[0]), np.arange(X.shape[0])
     return first, member

@@ -26,7 +26,7 @@ from .compression import Space
 from .engine import Engine
 
 # More directions than components in each step.
-_OVERSAMPLING = 6
+OVERSAMPLING = 6
 # The first directions, the same each time: equal data have equal results.
 _SEED = 0
 # Operations that an iteration has to save for a subspace to be worth its making, ...
@@ -53,26 +53,36 @@ class Subspace(Space):
 def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Subspace | None:
     """The leading directions of the samples weighted by √``weights``; None if that does not pay."""
     engine = space.engine
-    width = n_components + _OVERSAMPLING
+    width = n_components + OVERSAMPLING
     if not subspace_pays(engine, n_components):
         return None
+    directions, features = krylov_features(engine, width, weights)
+    small = Engine(features, n_components, squares=engine.squares, team=engine.team)
+    return Subspace(engine=small, wider=space, directions=directions)
+
+
+def krylov_features(
+    engine: Engine, width: int, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """2·``width`` orthonormal directions Q of the samples weighted by √``weights``, and X·Q."""
     features = np.empty((engine.n_samples, 2 * width), engine.dtype)
 
     def square_times(directions: FloatArray) -> FloatArray:
         moment, features[:, :width] = engine.square_times(weights, directions)
         return moment
 
-    directions = krylov_directions(square_times, engine.n_features, n_components, engine.dtype)
+    directions = krylov_directions(square_times, engine.n_features, width, engine.dtype)
     features[:, width:] = engine.times(np.ascontiguousarray(directions[:, width:]))
-    small = Engine(features, n_components, squares=engine.squares, team=engine.team)
-    return Subspace(engine=small, wider=space, directions=directions)
+    return directions, features
 
 
 def krylov_directions(
-    square_times: Callable[[FloatArray], FloatArray], n_features: int, n_components: int, dtype: Any
+    square_times: Callable[[FloatArray], FloatArray], n_features: int, width: int, dtype: Any
 ) -> FloatArray:
-    """Orthonormal directions from two products with Xᵀ(w∘X), the second with the first half."""
-    width = n_components + _OVERSAMPLING
+    """2·``width`` orthonormal directions from two products with Xᵀ(w∘X), the second of the first.
+
+    ``square_times`` makes such a product.
+    """
     drawn = np.random.RandomState(_SEED).standard_normal((n_features, width)).astype(dtype)
     first = np.linalg.qr(square_times(drawn))[0]
     second = square_times(first)
@@ -83,6 +93,6 @@ def krylov_directions(
 
 def subspace_pays(engine: Engine, n_components: int) -> bool:
     """Whether iterations with fewer features save enough."""
-    n, m, width = engine.n_samples, engine.n_features, 2 * (n_components + _OVERSAMPLING)
+    n, m, width = engine.n_samples, engine.n_features, 2 * (n_components + OVERSAMPLING)
     entries = engine.stored * (_SPARSE_SLOWDOWN if engine.sparse else 1)
     return m >= 2 * width and 4 * n_components * (entries - n * width) >= _WORTH_MAKING

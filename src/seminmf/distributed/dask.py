@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
 from .cells import Cells
-from .shards import DaskShards, OwnShards, Shard, Shards, stacked, wait_for, workers_of
+from .shards import DaskShards, OwnShards, Shard, Shards, stacked, workers_of
 
 
 def check_array(X: Any) -> None:
@@ -108,15 +108,6 @@ def _result(shard: Shard, what: str, first: int, last: int) -> tuple[IntArray, F
     return shard.numbers[chosen] - first, getattr(shard, what)[chosen]
 
 
-def _collect(actors: list[Any], what: str, first: int, last: int) -> FloatArray:
-    parts = [call.result() for call in [a.run(_result, what, first, last) for a in actors]]
-    values = parts[0][1]
-    whole = np.empty((last - first, *values.shape[1:]), values.dtype)
-    for places, found in parts:
-        whole[places] = found
-    return whole
-
-
 def current_client() -> Any:
     """The client that Dask would use; None without one."""
     try:
@@ -208,13 +199,14 @@ class DaskTable:
         if self._client is None:
             (values,) = shards.map(getattr, what)
             return da.from_array(values, chunks=(self._X.chunks[0], *values.shape[1:]))
-        bounds = list(pairwise(self._bounds))
-        futures = [
-            self._client.submit(_collect, shards.actors, what, *ends, pure=False) for ends in bounds
-        ]
-        wait_for(self._client, shards.workers, futures)
-        width = () if what == "residuals" else (self._n_components,)
-        return da.concatenate([
-            da.from_delayed(dask.delayed(future), (last - first, *width), self.dtype)
-            for future, (first, last) in zip(futures, bounds, strict=True)
-        ])  # fmt: skip
+        chunks = []
+        for number, (first, last) in enumerate(pairwise(self._bounds)):
+            parts = shards.map(_result, what, first, last)
+            chunk = np.empty((last - first, *parts[0][1].shape[1:]), self.dtype)
+            for places, found in parts:
+                chunk[places] = found
+            # Not by a task, which Dask would do again after the shards have gone.
+            worker = shards.workers[number % len(shards)]
+            future = self._client.scatter(chunk, workers=[worker], hash=False)
+            chunks.append(da.from_delayed(dask.delayed(future), chunk.shape, self.dtype))
+        return da.concatenate(chunks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,9 +13,11 @@ import scipy.sparse as sp
 
 from .._types import FloatArray
 from ..data import Engine, Space, Subspace
+from ..data.features import krylov_width, leading_of, moment_of
 from ..data.samples import typical_length
-from ..data.subspace import krylov_directions
-from ..problem.losses import Norm
+from ..data.subspace import OVERSAMPLING, krylov_directions
+from ..graph.index import many_samples
+from ..problem.losses import Loss, Norm
 from ..problem.objective import Objective
 from ..problem.stationarity import kkt_from_sums, stationarity_sums
 from ..solve.descent import Descent
@@ -34,7 +36,7 @@ from . import start
 from .cells import Cells
 from .engine import Halo, Held, RemoteEngine
 from .neighbours import cells_of, find_neighbours, split_graph
-from .shards import Shard, Shards, WorkerLostError
+from .shards import Shard, Shards, WorkerLostError, stacked
 
 # So often workers may be lost in one fit before it gives up.
 _MOST_LOSSES = 5
@@ -91,9 +93,14 @@ def _set_features(shard: Shard, directions: FloatArray | None) -> None:
         shard.features = engine.times(directions)
 
 
-def _add_subspace(shard: Shard) -> None:
-    """A space of the features by which neighbours were found."""
-    engine, features = shard.engine, np.ascontiguousarray(shard.features)
+def _moment_along(shard: Shard, directions: FloatArray) -> FloatArray:
+    return moment_of(shard.engine.times(directions), shard.weights)
+
+
+def _add_subspace(shard: Shard, directions: FloatArray) -> None:
+    """A space of the coordinates along some directions."""
+    engine = shard.engine
+    features = engine.times(directions)
     small = Engine(features, shard.n_components, squares=engine.squares, team=engine.team)
     shard.spaces["leading"] = small
 
@@ -102,6 +109,17 @@ def _keep(shard: Shard, scale: float) -> None:
     """Codes and residuals of the best run so far."""
     factor = shard.engine.dtype.type(scale)
     shard.kept = shard.rows.codes * factor, shard.rows.residuals.copy()
+
+
+def _graph_of(shard: Shard) -> tuple[int, float]:
+    """Edges within the shard, and the share of the neighbours that were found."""
+    return len(shard.graph.inner.pairs), shard.recall
+
+
+def _some_samples(shard: Shard, share: float) -> tuple[Any, FloatArray]:
+    """About that share of the samples, and their codes."""
+    chosen = np.linspace(0, len(shard.codes), round(share * len(shard.codes)), endpoint=False)
+    return shard.engine.chosen_rows(chosen.astype(int)), shard.codes[chosen.astype(int)]
 
 
 def _take_kept(shard: Shard) -> None:
@@ -143,10 +161,23 @@ def _stationarity(
     )
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """What was found; with a graph also what it is like, and samples that stand for all."""
+
+    solution: Solution
+    plan: Plan
+    graph: dict[str, Any] | None
+    directions: FloatArray | None
+    """Along which samples were compared; None for all features."""
+    landmarks: tuple[Any, FloatArray] | None
+    """Some samples as they are stored, and their codes."""
+
+
 class _Fit:
     """A plan on shards that may have to be made again."""
 
-    def __init__(self, table: Table, graph: sp.csr_array | None, n_neighbors: int) -> None:
+    def __init__(self, table: Table, graph: str | sp.csr_array, n_neighbors: int) -> None:
         self.table, self._graph, self._n_neighbors = table, graph, n_neighbors
         self.shards: Any = None
         self.halo: Halo | None = None
@@ -170,24 +201,32 @@ class _Fit:
             self._find_graph()
 
     def _find_graph(self) -> None:
-        if self._graph is not None:
+        if not isinstance(self._graph, str):
             self.halo = split_graph(self.shards, self._graph, self.shards.map(_size))
             return
-        self.directions = self._leading_directions()
+        approximate = self._graph == "auto" and many_samples(self.table.shape[0], self._n_neighbors)
+        self.directions = self._comparing_directions() if approximate else None
         self.shards.map(_set_features, self.directions)
         cells = cells_of(self.shards, self.table.shape[0], len(self.shards))
         if len(self.shards) > 1:
             self.shards = self.table.place(self.shards, cells)
-        self.halo = find_neighbours(self.shards, cells, self._n_neighbors)
+        self.halo = find_neighbours(self.shards, cells, self._n_neighbors, approximate=approximate)
 
-    def _leading_directions(self) -> FloatArray | None:
-        """None where X has hardly more features."""
-        k, m = self.plan.n_components, self.table.shape[1]
-        self.shards.map(start.weigh, self.plan.loss, SHORTEST * self.plan.length)
-        found = krylov_directions(
-            lambda D: start.total(self.shards.map(start.square_times, D)), m, k, self.table.dtype
-        )
-        return found if m >= 2 * found.shape[1] else None
+    def _krylov_directions(self, loss: Loss, width: int) -> FloatArray:
+        self.shards.map(start.weigh, loss, SHORTEST * self.plan.length)
+        return krylov_directions(
+            lambda D: start.total(self.shards.map(start.square_times, D)),
+            self.table.shape[1], width, self.table.dtype,
+        )  # fmt: skip
+
+    def _comparing_directions(self) -> FloatArray | None:
+        """Those along which samples are compared; None for all features. See `graph.index`."""
+        count = 2 * self.plan.n_components
+        if self.table.shape[1] <= count:
+            return None
+        found = self._krylov_directions(Norm(), krylov_width(count, self.table.shape))
+        moment = start.total(self.shards.map(_moment_along, found))
+        return leading_of(found, moment, count)
 
     # Runs
 
@@ -199,12 +238,15 @@ class _Fit:
         """With a graph a run starts in the leading directions if the start comes from them."""
         plan, whole = self.plan, Space(self._engine("whole", self.table.shape[1]))
         early = plan.init in ("auto", "svd") and plan.solver == "cd" and not plan.nonnegative
-        early = early and looks_at_data(plan, number)
-        if self.directions is None or not early:
+        width = plan.n_components + OVERSAMPLING
+        if plan.alpha == 0 or not early or not looks_at_data(plan, number):
             return whole
-        self.shards.map(_add_subspace)
-        small = self._engine("leading", self.directions.shape[1])
-        return Subspace(engine=small, wider=whole, directions=self.directions)
+        if self.table.shape[1] < 4 * width:
+            return whole
+        directions = self._krylov_directions(plan.loss, width)
+        self.shards.map(_add_subspace, directions)
+        small = self._engine("leading", directions.shape[1])
+        return Subspace(engine=small, wider=whole, directions=directions)
 
     def _descent(self, space: Space, basis: FloatArray) -> Descent:
         plan = self.plan
@@ -229,6 +271,21 @@ class _Fit:
         objective = Objective(plan.loss, plan.graph_measure, penalty=plan.penalty, mu=plan.mu)
         self.shards.map(_project, basis, objective)
         return self._descent(Space(self._engine("whole", self.table.shape[1])), basis)
+
+    def described(self, solution: Solution, landmarks: int) -> Fitted:
+        if self.halo is None:
+            return Fitted(solution, self.plan, None, None, None)
+        inner, recalls = zip(*self.shards.map(_graph_of), strict=True)
+        n, edges = self.table.shape[0], sum(inner) + len(self.halo.ends)
+        made: dict[str, Any] = {"search": "given", "samples": n, "edges": edges}
+        if isinstance(self._graph, str):
+            search = "exact" if min(recalls) == 1 else "approximate"
+            compared = self.table.shape[1] if self.directions is None else self.directions.shape[1]
+            made.update(search=search, features=compared, recall=min(recalls))
+        share = min(1.0, landmarks / n)
+        rows, codes = zip(*self.shards.map(_some_samples, share), strict=True)
+        some = stacked(rows), np.concatenate(codes)
+        return Fitted(solution, self.plan, made, self.directions, some)
 
     def close(self) -> None:
         if self.shards is not None:
@@ -261,14 +318,16 @@ def factorize(
     table: Table,
     check: Callable[[float, float], None],
     make_plan: Callable[[float, float], Plan],
-    graph: sp.csr_array | None,
+    graph: str | sp.csr_array,
     n_neighbors: int,
+    landmarks: int,
     rng: Any,
-) -> tuple[Solution, Plan]:
+) -> Fitted:
     """Fit the plan that ``make_plan`` makes of typical length and number of the samples.
 
-    ``check`` sees the least and the largest entry of X before. Where a worker is lost its rows are
-    read again, and the fit goes on from the basis.
+    ``check`` sees the least and the largest entry of X before. About so many ``landmarks`` are
+    samples that stand for all where neighbours of new ones are looked for. Where a worker is lost
+    its rows are read again, and the fit goes on from the basis.
     """
     fit = _Fit(table, graph, n_neighbors)
     basis: FloatArray | None = None
@@ -280,7 +339,7 @@ def factorize(
             solution = _best_run(fit, drawn, basis, history)
             basis, history = solution.space.lift(solution.basis), solution.history[:-1]
             fit.finish(solution)
-            return solution, fit.plan
+            return fit.described(solution, landmarks)
         except _StoppedError as stopped:
             basis, history = stopped.basis, stopped.history
             error: Exception = stopped

@@ -14,7 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from ..graph.neighbours import neighbour_pairs, symmetric
+from ..graph.approximate import worth_it
+from ..graph.index import index_of_features
+from ..graph.neighbours import symmetric
 from ..graph.prepared import NeighbourGraph
 from .cells import Cells
 from .engine import Halo
@@ -36,14 +38,20 @@ def cells_of(shards: Shards, n_samples: int, count: int) -> Cells:
     return Cells.of(np.concatenate(shards.map(_some_features, share)), count)
 
 
-def _search(shard: Shard, number: int, cells: Cells, count: int) -> list[Any]:
+def _search(shard: Shard, number: int, cells: Cells, count: int, approximate: bool) -> list[Any]:
     """Look for neighbours here; returns for each other shard what to ask it: features, or None."""
     n = len(shard.features)
     own = min(count, n - 1)
+    approximate = approximate and worth_it(n, count)
+    shard.index = index_of_features(shard.features, max(own, 0), approximate=approximate)
+    shard.recall = shard.index.recall
     shard.found = np.full((n, count), np.inf), np.full((n, count), -1), np.full((n, count), number)
     if own > 0:
-        indices, distances = neighbour_pairs(None, shard.features, own, same=True)
-        shard.found[0][:, :own], shard.found[1][:, :own] = distances, indices
+        indices = shard.index.neighbours()
+        shard.found[1][:, :own] = indices
+        for place, column in enumerate(indices.T):
+            steps = shard.features - shard.features[column]
+            shard.found[0][:, place] = np.sqrt(np.einsum("ij,ij->i", steps, steps))
     farthest = shard.found[0][:, -1:]
     near = cells.distances(shard.features) < farthest
     near[:, number] = False
@@ -59,7 +67,7 @@ def _answer(shard: Shard, questions: list[Any], count: int) -> list[Any]:
         if features is None or count == 0:
             answers.append(None)
         else:
-            indices, distances = neighbour_pairs(features, shard.features, count, same=False)
+            indices, distances = shard.index.query(features, count)
             answers.append((distances, indices))
     return answers
 
@@ -79,7 +87,7 @@ def _choose(shard: Shard, number: int, answers: list[Any]) -> IntArray:
         there = np.full(answer[1].shape, other)
         for kept, more in ((indices, answer[1]), (homes, there)):
             kept[rows] = np.take_along_axis(np.hstack([kept[rows], more]), best, axis=1)
-    shard.found = shard.asking = None
+    shard.found = shard.asking = shard.index = None
     rows = np.repeat(np.arange(len(indices)), count)
     indices, homes = indices.ravel(), homes.ravel()
     inner = (homes == number) & (indices >= 0)
@@ -98,10 +106,10 @@ def _prepare(shard: Shard, matrix: Any, crossing: Crossing) -> None:
     shard.graph = HaloGraph(inner, crossing)
 
 
-def find_neighbours(shards: Shards, cells: Cells, n_neighbors: int) -> Halo:
+def find_neighbours(shards: Shards, cells: Cells, n_neighbors: int, *, approximate: bool) -> Halo:
     """Find the neighbours of all samples by their features, and make the graph of them."""
     numbers = range(len(shards))
-    questions = shards.map_each(_search, [(s, cells, n_neighbors) for s in numbers])
+    questions = shards.map_each(_search, [(s, cells, n_neighbors, approximate) for s in numbers])
     asked = [[questions[s][other] for s in numbers] for other in numbers]
     answers = shards.map_each(_answer, [(own, n_neighbors) for own in asked])
     returned = [[answers[other][s] for other in numbers] for s in numbers]

@@ -56,6 +56,8 @@ class Shard:
         self.features: Any = None
         self.found: Any = None
         self.asking: Any = None
+        self.index: Any = None
+        self.recall = 1.0
         self.links: Any = None
         self.graph: Any = None
         self.codes: Any = None

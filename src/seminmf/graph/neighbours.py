@@ -12,19 +12,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.neighbors import NearestNeighbors
 
-from .._types import FloatArray, IntArray
+from .._types import IntArray
 from ..compiled.colouring import is_symmetric
-
-
-def neighbour_pairs(
-    queries: Any, fitted: Any, n_neighbors: int, *, same: bool
-) -> tuple[IntArray, FloatArray]:
-    """Indices of the nearest samples of ``fitted`` for each query, and the distances."""
-    search = NearestNeighbors(n_neighbors=n_neighbors).fit(fitted)
-    distances, indices = search.kneighbors(None if same else queries)
-    return indices, distances
+from .exact import Exact
 
 
 def symmetric(links: sp.csr_array) -> sp.csr_array:
@@ -42,20 +33,16 @@ def _without_loops(matrix: sp.csr_array) -> sp.csr_array:
     return matrix
 
 
-def knn_links(X: Any, n_neighbors: int) -> sp.csr_array:
-    """Ones in each row for the nearest neighbours of a sample."""
-    n = X.shape[0]
-    if n_neighbors == 0:
-        return sp.csr_array((n, n))
-    indices, _ = neighbour_pairs(None, X, n_neighbors, same=True)
-    indptr = np.arange(0, n * n_neighbors + 1, n_neighbors)
-    ones = np.ones(n * n_neighbors)
-    return sp.csr_array((ones, indices.ravel(), indptr), shape=(n, n))
+def links_of(indices: IntArray, n_others: int) -> sp.csr_array:
+    """Ones in each row for the neighbours that a sample has in its row of ``indices``."""
+    n, count = indices.shape
+    indptr = np.arange(0, n * count + 1, count) if count else np.zeros(n + 1, np.int64)
+    return sp.csr_array((np.ones(n * count), indices.ravel(), indptr), shape=(n, n_others))
 
 
 def knn_graph(X: Any, n_neighbors: int) -> sp.csr_array:
     """Exact symmetrised nearest-neighbour graph with weights 1."""
-    return symmetric(knn_links(X, n_neighbors))
+    return symmetric(links_of(Exact(X, n_neighbors).neighbours(), X.shape[0]))
 
 
 def transformer_links(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]:

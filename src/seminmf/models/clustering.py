@@ -233,6 +233,12 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
             return averages if member is None else averages[member]
         return codes if self._refinement is None else self._refinement.codes(X)
 
+    def _forget(self, landmarks: int) -> None:
+        if isinstance(self._refinement, Averaged):
+            chosen = self.factorizer_._projector.landmarks(landmarks)
+            self._refinement = self._refinement.restricted(chosen)
+        super()._forget(landmarks)
+
     def _saved_state(self) -> dict[str, Any]:
         state = super()._saved_state()
         kmeans = state.pop("kmeans_")

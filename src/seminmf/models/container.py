@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from .._files import PathLike, atomic
 
 FORMAT = "seminmf-model"
-FORMAT_VERSION = 1
+# Version 2: models say how they look for neighbours.
+FORMAT_VERSION = 2
 HEADER = "seminmf-model.json"
 _SEAL = b"seminmf-sha256:"
 _SEAL_LENGTH = len(_SEAL) + 64

@@ -10,11 +10,13 @@ import scipy.sparse as sp
 from .._types import FloatArray
 from ..distributed.dask import DaskTable, check_array, checked_rows
 from ..distributed.factorize import factorize
+from ..graph.index import NeighbourIndex, Recipe
 from ..graph.neighbours import given_graph
 from ..problem.strength import Units
 from ..solve.factorize import Plan
 from ..solve.projection import Projector
 from . import validation as check
+from .persistence import LANDMARKS
 from .training import Settings, Trained, warn_of
 
 # Starts that look for samples or clusters wherever they lie are not offered.
@@ -37,19 +39,27 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
     def check_values(low: float, high: float) -> None:
         check.check_range(low, high, settings.nonnegative, dtype)
 
-    solution, plan = factorize(
-        table, check_values, make_plan, graph, settings.n_neighbors, settings.random_state
-    )
+    fitted = factorize(
+        table, check_values, make_plan, graph, settings.n_neighbors, LANDMARKS,
+        settings.random_state,
+    )  # fmt: skip
+    solution, plan = fitted.solution, fitted.plan
     warn_of(solution, settings)
     problem = solution.problem
+    index = codes = None
+    if fitted.landmarks is not None:
+        rows, codes = fitted.landmarks
+        p = min(settings.n_neighbors, len(codes))
+        index = NeighbourIndex(rows, p, Recipe(directions=fitted.directions))
     projector = Projector(
-        solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu
-    )
-    return Trained(solution, plan.alpha, plan.beta, plan.mu, projector, None, None)
+        solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu, index,
+        codes,
+    )  # fmt: skip
+    return Trained(solution, plan.alpha, plan.beta, plan.mu, projector, None, None, fitted.graph)
 
 
-def _checked(settings: Settings, X: Any) -> sp.csr_array | None:
-    """What there is not for Dask arrays is refused before any work; returns a given graph."""
+def _checked(settings: Settings, X: Any) -> str | sp.csr_array:
+    """What there is not for Dask arrays is refused before any work; returns the graph."""
     if isinstance(settings.init, str) and settings.init in _NOT_OFFERED:
         raise ValueError(
             f'init={settings.init!r} is not offered for a Dask array. Use "auto", "svd", "random" '
@@ -65,10 +75,10 @@ def _checked(settings: Settings, X: Any) -> sp.csr_array | None:
     if not isinstance(settings.graph, str):
         raise ValueError(
             f"graph={type(settings.graph).__name__} is not offered for a Dask array: its samples "
-            'lie on several workers. Use "knn" or a sparse matrix.'
+            'lie on several workers. Use "auto", "knn" or a sparse matrix.'
         )
     check.check_neighbours(settings.n_neighbors, X.shape[0])
-    return None
+    return settings.graph
 
 
 def _codes_of(block: Any, projector: Projector, dtype: Any) -> FloatArray:

@@ -19,10 +19,13 @@ _PARAMETERS = {
     "strength": """float, default={strength}
     Dimensionless strength λ of both penalties together, used where `alpha` or `beta` is "auto".
     The default needs no tuning as a rule; larger values give smoother codes.""",
-    "graph": """{{"knn"}}, sparse matrix or transformer, default="knn"
-    Which samples are neighbours: the symmetrised exact nearest-neighbour graph, a sparse matrix
+    "graph": """{{"auto", "knn"}}, sparse matrix or transformer, default="auto"
+    Which samples are neighbours: the symmetrised nearest-neighbour graph, a sparse matrix
     of weights of shape (n_samples, n_samples), or a scikit-learn neighbours transformer.
-    With "knn" or a transformer, equal samples are one vertex of the graph (solver "cd").""",
+    "knn" searches exactly in all features. So does "auto" for up to 10,000 samples; for more it
+    searches approximately, in the 2k leading directions of X (``graph_`` says what was done and
+    which share of the neighbours were found). Without a given matrix, equal samples are one vertex
+    of the graph (solver "cd").""",
     "n_neighbors": """int, default=5
     Number p of nearest neighbours in the graph, and of training samples that a new sample is
     tied to.""",
@@ -82,6 +85,12 @@ alpha_, beta_, l1_ : float
     The weights α, β and μ of the penalties that were used.
 loss_ : Loss
     The loss ρ, with the scale that was used.
+graph_ : dict or None
+    How the graph was made; None without one. "search": "exact", "approximate", "given" or the
+    name of the transformer's class; "samples" (equal ones once) and "edges": their numbers. With
+    "auto" and "knn" also "features", the number of features or directions in which samples were
+    compared, and "recall", the share of the nearest neighbours that were found: 1 if exact,
+    measured on some samples if approximate.
 n_features_in_ : int
     Number of features seen in fit.
 feature_names_in_ : ndarray of shape (n_features,)

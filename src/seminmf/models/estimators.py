@@ -32,13 +32,22 @@ _log = logging.getLogger("seminmf")
 _LOSS_OF_POWER = {1: Norm, 2: SquaredNorm}
 
 
+def _graph_words(graph: dict[str, Any] | None) -> list[str]:
+    if graph is None:
+        return []
+    found = f"{graph['search']} neighbours" if "recall" in graph else f"graph: {graph['search']}"
+    if "recall" in graph:
+        found += f" in {graph['features']:,} features, recall {graph['recall']:.3g}"
+    return [found]
+
+
 class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
     """What the four have in common."""
 
     # What the class stands for, and what stands in for parameters that it does not have.
     _parts: ClassVar[dict[str, Any]] = {
         "loss": SquaredNorm(), "graph_measure": SquaredNorm(), "nonnegative": False,
-        "alpha": 0.0, "beta": 0.0, "strength": 0.0, "graph": "knn", "n_neighbors": 5, "l1": 0.0,
+        "alpha": 0.0, "beta": 0.0, "strength": 0.0, "graph": "auto", "n_neighbors": 5, "l1": 0.0,
         "codes_penalty": None,
     }  # fmt: skip
 
@@ -100,6 +109,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.loss_ = solution.problem.loss
         self._projector = trained.projector
         self._links, self._member = trained.links, trained.member
+        self.graph_ = trained.graph
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> FloatArray:
@@ -162,14 +172,22 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         samples: FloatArray = codes @ self.components_.astype(codes.dtype, copy=False)
         return samples
 
+    def _forget(self, landmarks: int) -> None:
+        chosen = self._projector.landmarks(landmarks)
+        self._projector = self._projector.restricted(chosen)
+        self._links = self._member = None
+
     def _saved_state(self) -> dict[str, Any]:
         """With what `transform` needs: the basis and, with a graph, training samples and codes."""
-        projector = {
-            field.name: getattr(self._projector, field.name) for field in fields(self._projector)
-        }
+        found = self._projector
+        projector = {field.name: getattr(found, field.name) for field in fields(found)}
+        index = projector.pop("index")
+        if index is not None:
+            projector.update(index.described())
         return {**super()._saved_state(), "projector": projector}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
+        from ..graph.index import NeighbourIndex
         from ..solve.projection import Projector
 
         projector = state.pop("projector")
@@ -178,7 +196,9 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             loss = _LOSS_OF_POWER[projector.pop("loss_power")]()
             projector.update(loss=loss, graph=loss)
             state.update(l1_=0.0, loss_=self._parts["loss"])
-        self._projector = Projector(**projector)
+        state.setdefault("graph_", None)  # not in files from before there was an index
+        index = NeighbourIndex.taken_from(projector)
+        self._projector = Projector(**projector, index=index)
         super()._restore_state(state)
         m, k = self._projector.basis.shape
         if self.components_.shape != (k, m) or self.n_features_in_ != m:
@@ -216,6 +236,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             f"{self.n_iter_:,} iterations, {ended}",
             f"objective {self.objective_:.6g}",
             f"distance from optimality {self.kkt_residual_:.2g}",
+            *_graph_words(self.graph_),
         ]
 
     def _fall(self) -> FloatArray:
@@ -289,7 +310,7 @@ class GraphSemiNMF(_Factorization):
         alpha: float | Literal["auto"] = "auto",
         beta: float | Literal["auto"] = "auto",
         strength: float = 3e-4,
-        graph: Any = "knn",
+        graph: Any = "auto",
         n_neighbors: int = 5,
         l1: float = 0.0,
         solver: Literal["cd", "mu"] = "cd",
@@ -348,7 +369,7 @@ class RobustSemiNMF(L21SemiNMF):
         alpha: float | Literal["auto"] = "auto",
         beta: float | Literal["auto"] = "auto",
         strength: float = 3e-4,
-        graph: Any = "knn",
+        graph: Any = "auto",
         n_neighbors: int = 5,
         l1: float = 0.0,
         codes_penalty: CodesPenalty | None = None,

@@ -11,8 +11,9 @@ that stand beside it in the state under the name of `_TRAINING`.
 from __future__ import annotations
 
 import math
+from copy import copy
 from importlib import import_module, metadata
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +30,7 @@ from .container import (
     read_container,
     write_container,
 )
+from .validation import check_choice, check_integer
 
 __all__ = ["ModelFileError", "Saveable", "load", "load_with_notes"]
 
@@ -38,6 +40,9 @@ _CLASSES: dict[str, type[Saveable]] = {}
 _DEFINING = (".estimators", ".clustering", ".preparation")
 # Under which name the samples stand that a search for neighbours was fitted to.
 _TRAINING = "training"
+# How many training samples a file keeps, by the name of the choice; None: all.
+LANDMARKS = 500
+_KEPT: dict[str, int | None] = {"all": None, "landmarks": LANDMARKS, "none": 0}
 
 
 class Saveable:
@@ -53,28 +58,74 @@ class Saveable:
         if not cls.__name__.startswith("_"):
             _CLASSES[cls.__name__] = cls
 
-    def save(self, path: PathLike, *, notes: dict[str, Any] | None = None) -> None:
+    def save(
+        self,
+        path: PathLike,
+        *,
+        training: Literal["all", "landmarks", "none"] = "all",
+        notes: dict[str, Any] | None = None,
+    ) -> None:
         """Write the fitted model to a file that `seminmf.load` reads.
 
         The file holds arrays and JSON, no code, and it appears whole or not at all. What the
         loaded model computes is the same to the last bit. A ``callback`` is not stored.
 
+        The file of a model with a graph holds a copy of the training samples, which new samples
+        are tied to, unless ``training`` says otherwise.
+
         Parameters
         ----------
         path : path
             File to write; one that exists is replaced.
+        training : {"all", "landmarks", "none"}, default="all"
+            Which of the training samples are stored: all, some hundred, or none; the loaded model
+            is then that of ``without_training(500)`` or ``without_training()``.
         notes : dict, optional
             Anything of numbers, strings, lists and dicts to keep beside the model.
         """
         check_is_fitted(self)
+        check_choice("training", training, tuple(_KEPT))
+        kept = _KEPT[training]
+        model = self if kept is None else self.without_training(kept)
         arrays = Arrays()
         header = {
             "seminmf": _version(),
             "class": type(self).__name__,
-            "model": _pack_model(self, arrays, ""),
+            "model": _pack_model(model, arrays, ""),
             "notes": _pack(notes or {}, arrays, "notes"),
         }
         write_container(path, header, arrays)
+
+    def without_training(self, landmarks: int = 0) -> Self:
+        """A copy of the fitted model that does not hold the training samples.
+
+        A model with a graph holds them, because `transform` and `predict` tie a new sample to the
+        nearest of them. The copy ties it to the nearest of some landmarks, or to none: its code is
+        then that of non-negative least squares. Training samples that are no landmarks are new to
+        it. Fitted attributes, as ``codes_``, are those of the model. What is lost is measured in
+        the documentation.
+
+        Parameters
+        ----------
+        landmarks : int, default=0
+            How many training samples the copy holds, chosen at random but the same each time.
+
+        Returns
+        -------
+        model : estimator
+            This one is not changed.
+        """
+        check_is_fitted(self)
+        check_integer("landmarks", landmarks, 0)
+        small = copy(self)
+        small._forget(landmarks)
+        return small
+
+    def _forget(self, landmarks: int) -> None:
+        """Keep no more than so many training samples; models inside of this one do the same."""
+        for name, value in vars(self).items():
+            if isinstance(value, Saveable) and _is_fitted_name(name):
+                setattr(self, name, value.without_training(landmarks))
 
     def _saved_state(self) -> dict[str, Any]:
         """Fitted attributes by name."""

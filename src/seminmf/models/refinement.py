@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._types import FloatArray
+from .._types import FloatArray, IntArray
 
 __all__ = ["Averaged", "Measured", "antihub_share", "refine"]
 
@@ -69,6 +69,10 @@ class Averaged:
             after[:] = values = _mean_with(links, values, values, counts)
         return cls(rounds, counts)
 
+    def restricted(self, chosen: IntArray) -> Averaged:
+        """With some of the training samples only."""
+        return Averaged(self.rounds[:, chosen], self.counts[chosen])
+
     def codes(self, placed: Any, trained: FloatArray) -> FloatArray:
         """The same for new samples, next to training samples of codes ``trained``.
 
@@ -78,8 +82,8 @@ class Averaged:
         values = placed.codes[new]
         for others in (trained, *self.rounds[:-1]):
             values = _mean_with(placed.links, values, others, self.counts)
-        found: FloatArray = self.rounds[-1].astype(values.dtype, copy=False)[placed.known]
-        found[new] = values
+        found: FloatArray = np.empty((len(new), values.shape[1]), values.dtype)
+        found[new], found[~new] = values, self.rounds[-1][placed.known[~new]]
         return found
 
 

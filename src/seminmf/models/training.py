@@ -17,6 +17,7 @@ from .._types import FloatArray, IntArray
 from ..data import extremes, row_squares
 from ..data.samples import distinct_rows, typical_length
 from ..graph import neighbours as graphs
+from ..graph.index import NeighbourIndex, Recipe, automatic_recipe
 from ..problem.losses import Loss, loss_of
 from ..problem.penalties import L1, CodesPenalty
 from ..problem.strength import Units, resolve, resolve_penalty
@@ -61,10 +62,10 @@ class Settings:
         check.check_callback(self.callback)
         check.check_sizes(shape, k, self.nonnegative)
         if isinstance(self.graph, str):
-            check.check_choice("graph", self.graph, ("knn",))
+            check.check_choice("graph", self.graph, ("auto", "knn"))
         elif not sp.issparse(self.graph) and not hasattr(self.graph, "fit_transform"):
             raise ValueError(
-                'graph must be "knn", a sparse matrix of shape (n_samples, n_samples) or a '
+                'graph must be "auto", "knn", a sparse matrix of shape (n_samples, n_samples) or a '
                 f"scikit-learn neighbours transformer, got {type(self.graph).__name__}."
             )
         return replace(
@@ -139,6 +140,8 @@ class Trained:
     """Neighbours that were found for each distinct sample; None without a graph, or a given one."""
     member: IntArray | None
     """For each sample its number among the distinct ones; None if all are."""
+    graph: dict[str, Any] | None
+    """How the graph was made, see the attribute ``graph_``; None without one."""
 
 
 @dataclass(frozen=True)
@@ -178,21 +181,36 @@ def _select(X: Any, weights: FloatArray | None, merge: bool, at_least: int) -> _
     return _Samples(rows, share.astype(X.dtype), None if identical else member)
 
 
-def _build_graph(settings: Settings, X: Any) -> tuple[sp.csr_array, sp.csr_array | None, Any, int]:
-    """The graph matrix, the neighbours it was made of unless it was given, the fitted neighbours
-    transformer if there is one, and how many training samples a new sample is tied to.
+def _build_graph(
+    settings: Settings, X: Any
+) -> tuple[sp.csr_array, sp.csr_array | None, NeighbourIndex]:
+    """The graph matrix, the neighbours it was made of unless it was given, and the index in which
+    neighbours of new samples are looked for.
     """
-    n = X.shape[0]
-    if isinstance(settings.graph, str):
-        # Copies of samples are one vertex, so that there may be fewer vertices than neighbours.
-        links = graphs.knn_links(X, min(settings.n_neighbors, n - 1))
-        return graphs.symmetric(links), links, None, min(settings.n_neighbors, n)
-    if sp.issparse(settings.graph):
-        return graphs.given_graph(settings.graph, n), None, None, min(settings.n_neighbors, n)
-    # Some transformers return one more neighbour for new samples than the graph has, because in
-    # the fit every sample finds itself.
-    links, transformer, neighbours = graphs.transformer_links(settings.graph, X)
-    return graphs.symmetric(links), links, transformer, neighbours
+    graph, p = settings.graph, min(settings.n_neighbors, X.shape[0])
+    if not isinstance(graph, str) and not sp.issparse(graph):
+        index, links = NeighbourIndex.by_transformer(graph, X)
+        return graphs.symmetric(links), links, index
+    exact = isinstance(graph, str) and graph == "knn"
+    recipe = Recipe() if exact else automatic_recipe(X, settings.n_components, p)
+    index = NeighbourIndex(X, p, recipe)
+    if sp.issparse(graph):
+        return graphs.given_graph(graph, X.shape[0]), None, index
+    links = index.links()
+    return graphs.symmetric(links), links, index
+
+
+def _description(graph: Any, matrix: sp.csr_array, index: NeighbourIndex) -> dict[str, Any]:
+    """What ``graph_`` says."""
+    n, directions = matrix.shape[0], index.recipe.directions
+    made = {"search": "given", "samples": n, "edges": matrix.nnz // 2}
+    if isinstance(graph, str):
+        search = "approximate" if index.recipe.approximate else "exact"
+        features = index.samples.shape[1] if directions is None else directions.shape[1]
+        made.update(search=search, features=features, recall=index.search.recall)
+    elif not sp.issparse(graph):
+        made.update(search=type(graph).__name__)
+    return made
 
 
 def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
@@ -219,23 +237,24 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     length = typical_length(squares, share)
     total = float(data.shape[0] if share is None else share.sum())
     alpha, beta, mu = settings.weights(Units(total, length, settings.loss.power))
-    matrix, links, transformer, neighbours = None, None, None, 0
+    matrix, links, index = None, None, None
     if alpha > 0:
-        matrix, links, transformer, neighbours = _build_graph(settings, data)
+        matrix, links, index = _build_graph(settings, data)
 
     plan, rng = settings.plan(alpha, beta, mu, length), settings.random_state
     solution = factorize(data, plan, squares, matrix, share, rng)
     warn_of(solution, settings)
     problem = solution.problem
-    projector = Projector(solution.basis, problem.loss, problem.graph, alpha, problem.penalty, mu)
-    if alpha > 0:
-        projector = replace(
-            projector, training=data, training_codes=solution.codes, n_neighbors=neighbours,
-            transformer=transformer,
-        )  # fmt: skip
+    projector = Projector(
+        solution.basis, problem.loss, problem.graph, alpha, problem.penalty, mu, index,
+        None if index is None else solution.codes,
+    )  # fmt: skip
     if samples.member is not None:
         _expand(solution, X, samples.member, projector)
-    return Trained(solution, alpha, beta, mu, projector, links, samples.member)
+    made = None
+    if matrix is not None and index is not None:
+        made = _description(settings.graph, matrix, index)
+    return Trained(solution, alpha, beta, mu, projector, links, samples.member, made)
 
 
 def _restrict(settings: Settings, X: Any, member: IntArray) -> Settings:

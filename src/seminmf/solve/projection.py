@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,13 @@ from .._types import FloatArray, IntArray
 from ..compiled.single import nnls_rows, reweighted_rows
 from ..compiled.state import Graph, Ties
 from ..data import Engine, Visited
-from ..data.samples import match_rows
-from ..graph.neighbours import neighbour_pairs
+from ..graph.index import NeighbourIndex
 from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
 from ..problem.penalties import CodesPenalty
+
+# Landmarks are the same each time.
+_SEED = 0
 
 
 def nonnegative_codes(
@@ -113,16 +114,6 @@ def solve_codes(
     _reweighted_codes(engine, basis, objective, links, anchors, codes)
 
 
-def _nearest_entries(distances: sp.csr_array, most: int) -> tuple[IntArray, IntArray]:
-    """(indptr, indices) with the ``most`` smallest entries of each row, the nearest first."""
-    kept, counts = [], []
-    for first, last in pairwise(distances.indptr):
-        order = np.argsort(distances.data[first:last], kind="stable")[:most]
-        kept.append(distances.indices[first:last][order])
-        counts.append(len(order))
-    return np.append(0, np.cumsum(counts)), np.concatenate(kept)
-
-
 @dataclass(frozen=True)
 class Placed:
     """New samples among those of the training set."""
@@ -141,7 +132,7 @@ class Projector:
     Without a graph (``alpha`` zero) and without a penalty on the codes that is non-negative least
     squares. With one, a new sample is tied to its nearest training samples j, as in the fit:
     min over v ≥ 0 of ρ(‖x − Uv‖) + α Σ_j ρ_g(‖v − v_j‖) + μ Σ_q π(v_q); a sample that equals a
-    training sample gets the code of that sample.
+    training sample gets the code of that sample. An index of no samples ties it to nobody.
     """
 
     basis: FloatArray
@@ -150,50 +141,61 @@ class Projector:
     alpha: float = 0.0
     penalty: CodesPenalty | None = None
     mu: float = 0.0
-    training: Any = None
+    index: NeighbourIndex | None = None
     training_codes: FloatArray | None = None
-    n_neighbors: int = 0
-    transformer: Any = None
 
     def __post_init__(self) -> None:
         """Shapes that do not fit would be read beyond their end by the compiled loops."""
         m, k = self.basis.shape
-        if self.training_codes is None:
+        if self.index is None or self.training_codes is None:
             return
-        n = self.training_codes.shape[0]
-        if self.training_codes.shape != (n, k) or self.training.shape != (n, m):
+        n, count = len(self.index), self.index.n_neighbors
+        samples, codes = (n, self.index.samples.shape[1]), self.training_codes.shape
+        if samples != (n, m) or codes != (n, k):
             raise ValueError(
-                f"training samples {self.training.shape} and codes {self.training_codes.shape} do "
-                f"not fit a basis of shape {self.basis.shape}"
+                f"training samples {samples} and codes {codes} do not fit a basis of shape "
+                f"{self.basis.shape}"
             )
-        if self.transformer is None and not 1 <= self.n_neighbors <= n:
-            raise ValueError(f"n_neighbors is {self.n_neighbors}, with {n} training samples")
+        if n and self.index.transformer is None and not 1 <= count <= n:
+            raise ValueError(f"n_neighbors is {count}, with {n} training samples")
 
     @property
     def _objective(self) -> Objective:
         return Objective(self.loss, self.graph, alpha=self.alpha, penalty=self.penalty, mu=self.mu)
 
     def codes(self, X: Any) -> FloatArray:
-        if self.training_codes is None:
-            return self._solve(X)
-        return self.place(X).codes
+        return self._solve(X) if self.index is None else self.place(X).codes
 
     def place(self, X: Any) -> Placed:
         """Codes and neighbours in a model with a graph."""
-        if self.training_codes is None:
+        index, trained = self.index, self.training_codes
+        if index is None or trained is None:
             raise ValueError("a model without a graph has no neighbours")
-        if sp.issparse(X) != sp.issparse(self.training):
+        if sp.issparse(X) != sp.issparse(index.samples):
             X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
-        known = match_rows(X, self.training)
+        known = index.known(X)
         codes = np.empty((X.shape[0], self.basis.shape[1]), X.dtype)
-        codes[known >= 0] = self.training_codes[known[known >= 0]]
-        new, n = np.flatnonzero(known < 0), len(self.training_codes)
-        links = sp.csr_array((len(new), n))
-        if len(new):
-            indptr, indices = self._neighbours(X[new])
-            links = sp.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(new), n))
-            codes[new] = self._solve(X[new], links, self.training_codes)
+        codes[known >= 0] = trained[known[known >= 0]]
+        new = np.flatnonzero(known < 0)
+        links = sp.csr_array((len(new), len(index)))
+        if len(new) and len(index):
+            links = index.query(X[new])
+            codes[new] = self._solve(X[new], links, trained)
+        elif len(new):
+            codes[new] = self._solve(X[new])
         return Placed(codes, known, links)
+
+    def landmarks(self, count: int) -> IntArray:
+        """Numbers of ``count`` training samples, or of all if there are fewer."""
+        n = 0 if self.index is None else len(self.index)
+        return np.sort(np.random.RandomState(_SEED).permutation(n)[:count])
+
+    def restricted(self, chosen: IntArray) -> Projector:
+        """With some of the training samples only."""
+        if self.index is None or self.training_codes is None:
+            return self
+        codes = self.training_codes[chosen]
+        return replace(self, index=self.index.restricted(chosen), training_codes=codes)
 
     def residuals(self, X: Any, codes: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖."""
@@ -209,11 +211,3 @@ class Projector:
         with Engine(X, basis.shape[1]) as engine:
             solve_codes(engine, basis, self._objective, codes, links, anchors)
         return codes
-
-    def _neighbours(self, X: Any) -> tuple[IntArray, IntArray]:
-        """CSR rows (indptr, indices) of the training samples next to each new one."""
-        if self.transformer is not None:
-            found = sp.csr_array(self.transformer.transform(X))
-            return _nearest_entries(found, self.n_neighbors)
-        indices, _ = neighbour_pairs(X, self.training, self.n_neighbors, same=False)
-        return np.arange(0, indices.size + 1, indices.shape[1]), indices.ravel()

@@ -1,0 +1,43 @@
+"""Exact nearest neighbours, and what any search for neighbours has to offer."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from .._types import FloatArray, IntArray
+
+
+class Search(Protocol):
+    """Neighbours in some features."""
+
+    recall: float
+    """The share of the nearest neighbours that are found."""
+
+    def neighbours(self) -> IntArray:
+        """The nearest others of each sample, one row for each."""
+
+    def query(self, features: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        """Indices of the samples nearest to new ones, the nearest first, and the distances."""
+
+
+class Exact:
+    """By scikit-learn: trees where there are few features, all distances where there are many."""
+
+    recall = 1.0
+
+    def __init__(self, features: Any, n_neighbors: int) -> None:
+        self._n_neighbors = n_neighbors
+        self._search = NearestNeighbors(n_neighbors=max(n_neighbors, 1)).fit(features)
+
+    def neighbours(self) -> IntArray:
+        if self._n_neighbors == 0:
+            return np.empty((self._search.n_samples_fit_, 0), np.int64)
+        found: IntArray = self._search.kneighbors(return_distance=False)
+        return found
+
+    def query(self, features: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
+        distances, indices = self._search.kneighbors(features, n_neighbors)
+        return indices, distances

@@ -1,0 +1,167 @@
+"""One index for neighbours: those of the training samples among themselves, and of new samples.
+
+An index is made of samples and of a recipe, and is built when it is first asked: a model is saved
+with the recipe, and finds the same neighbours when it is loaded. How samples become features
+(`data.features`) and how features are searched (`exact.Exact`, `approximate.Approximate`) are
+apart: who has features from elsewhere builds an index with `index_of_features`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from .._types import FloatArray, IntArray
+from ..data.features import features_of, leading_directions
+from ..data.samples import KnownRows
+from .approximate import Approximate, worth_it
+from .exact import Exact, Search
+from .neighbours import links_of, transformer_links
+
+# Up to this many samples exact search in all features is at most as slow as the rest of a fit
+# (benchmarks/neighbours.py).
+EXACT_SAMPLES = 10_000
+
+
+def index_of_features(features: Any, n_neighbors: int, *, approximate: bool) -> Search:
+    """An index of samples by their features, an n × d array (exact search takes CSR as well)."""
+    kind: Any = Approximate if approximate else Exact
+    search: Search = kind(features, n_neighbors)
+    return search
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How neighbours are looked for; exactly and in all features unless it says otherwise."""
+
+    approximate: bool = False
+    directions: FloatArray | None = None
+    """m × d, orthonormal: samples are compared by their coordinates along these; None: by all."""
+
+
+def automatic_recipe(X: Any, n_components: int, n_neighbors: int) -> Recipe:
+    """Exact and in all features for few samples, else approximate in the leading directions."""
+    n, m = X.shape
+    if not many_samples(n, n_neighbors):
+        return Recipe()
+    count = 2 * n_components
+    return Recipe(approximate=True, directions=leading_directions(X, count) if m > count else None)
+
+
+def many_samples(n_samples: int, n_neighbors: int) -> bool:
+    """Whether approximate search is worth it."""
+    return n_samples > EXACT_SAMPLES and worth_it(n_samples, n_neighbors)
+
+
+class NeighbourIndex:
+    """Samples, and who of them is next to whom, or to a new sample.
+
+    Parameters
+    ----------
+    samples : array or CSR array of shape (n_samples, n_features)
+    n_neighbors : int
+        How many others a sample is next to, if there are as many.
+    recipe : Recipe
+    transformer : object
+        A scikit-learn neighbours transformer that was fitted to the samples, to be asked in the
+        place of the recipe; `NeighbourIndex.by_transformer` fits one.
+    """
+
+    def __init__(
+        self, samples: Any, n_neighbors: int, recipe: Recipe | None = None, transformer: Any = None
+    ) -> None:
+        self.samples, self.n_neighbors = samples, n_neighbors
+        self.recipe, self.transformer = recipe or Recipe(), transformer
+        self._search: Search | None = None
+        self._known: KnownRows | None = None
+
+    @classmethod
+    def by_transformer(cls, transformer: Any, samples: Any) -> tuple[NeighbourIndex, sp.csr_array]:
+        """The index of a transformer, and the neighbours that it finds for the samples."""
+        # Some transformers return one more neighbour for new samples than the graph has, because
+        # in the fit every sample finds itself.
+        links, fitted, most = transformer_links(transformer, samples)
+        return cls(samples, most, transformer=fitted), links
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was built is not part of a copy: the recipe is."""
+        return {**self.__dict__, "_search": None, "_known": None}
+
+    def __len__(self) -> int:
+        return int(self.samples.shape[0])
+
+    @property
+    def search(self) -> Search:
+        """What is behind; built if it is not yet."""
+        if self._search is None:
+            recipe, features = self.recipe, self.samples
+            if recipe.approximate or recipe.directions is not None:
+                features = features_of(self.samples, recipe.directions)
+            # Copies of samples are one vertex, so that there may be fewer than neighbours.
+            count = min(self.n_neighbors, len(self) - 1)
+            self._search = index_of_features(features, count, approximate=recipe.approximate)
+        return self._search
+
+    def links(self) -> sp.csr_array:
+        """Ones in each row for the nearest others of a sample."""
+        return links_of(self.search.neighbours(), len(self))
+
+    def query(self, X: Any) -> sp.csr_array:
+        """Ones in each row for the samples nearest to a new one."""
+        if self.transformer is not None:
+            found = sp.csr_array(self.transformer.transform(X))
+            indptr, indices = _nearest_entries(found, self.n_neighbors)
+            shape = X.shape[0], len(self)
+            return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
+        if self.recipe.approximate or self.recipe.directions is not None:
+            X = features_of(X, self.recipe.directions)
+        indices, _ = self.search.query(X, min(self.n_neighbors, len(self)))
+        return links_of(indices, len(self))
+
+    def known(self, X: Any) -> IntArray:
+        """For each row of X the first sample that equals it, or −1."""
+        if self._known is None:
+            self._known = KnownRows(self.samples)
+        return self._known.match(X)
+
+    def described(self) -> dict[str, Any]:
+        """All that the index is made of, for a model file."""
+        return {
+            "training": self.samples, "n_neighbors": self.n_neighbors,
+            "transformer": self.transformer, "recipe": vars(self.recipe),
+        }  # fmt: skip
+
+    @classmethod
+    def taken_from(cls, described: dict[str, Any]) -> NeighbourIndex | None:
+        """The inverse of `described`, which takes its own away; None if there is no index."""
+        samples = described.pop("training", None)
+        count, transformer = described.pop("n_neighbors", 0), described.pop("transformer", None)
+        # Files from before there were recipes have none: search was exact.
+        recipe = Recipe(**described.pop("recipe", {}))
+        return None if samples is None else cls(samples, count, recipe, transformer)
+
+    def restricted(self, chosen: IntArray) -> NeighbourIndex:
+        """An index of some of the samples, few enough to be searched exactly."""
+        samples, transformer, count = self.samples[chosen], None, len(chosen)
+        if self.transformer is not None and count > 1:
+            transformer = clone(self.transformer)
+            if getattr(transformer, "n_neighbors", None) is not None:
+                transformer.set_params(n_neighbors=min(transformer.n_neighbors, count - 1))
+            transformer.fit(samples)
+        recipe = Recipe(directions=self.recipe.directions)
+        return NeighbourIndex(samples, min(self.n_neighbors, count), recipe, transformer)
+
+
+def _nearest_entries(distances: sp.csr_array, most: int) -> tuple[IntArray, IntArray]:
+    """(indptr, indices) with the ``most`` smallest entries of each row, the nearest first."""
+    kept, counts = [], []
+    for first, last in pairwise(distances.indptr):
+        order = np.argsort(distances.data[first:last], kind="stable")[:most]
+        kept.append(distances.indices[first:last][order])
+        counts.append(len(order))
+    return np.append(0, np.cumsum(counts)), np.concatenate(kept)
