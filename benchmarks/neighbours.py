@@ -82,11 +82,12 @@ def scores(y: np.ndarray, labels: np.ndarray) -> Row:
 
 def in_directions(X: np.ndarray, k: int, seed: int) -> FactorKMeans:
     """A fit as "auto" makes it of many samples, of few: approximate search in 2k directions."""
-    before, index.EXACT_SAMPLES = index.EXACT_SAMPLES, 0
+    before = index.EXACT_SAMPLES, index.worth_it
+    index.EXACT_SAMPLES, index.worth_it = 0, lambda *sizes: True
     try:
         return FactorKMeans(L21SemiNMF(k, random_state=seed), random_state=seed).fit(X)
     finally:
-        index.EXACT_SAMPLES = before
+        index.EXACT_SAMPLES, index.worth_it = before
 
 
 def of_panel(quick: bool) -> Iterator[Row]:
@@ -144,8 +145,8 @@ def fit(quick: bool) -> Iterator[Row]:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         query, _ = timed(lambda n=n, fitted=fitted: fitted.transform(made(10_000, 50, seed=1)))
         yield {"what": f"{n:,} × 50, k=10", "fit of 60 iterations, s": whole,
-               "neighbours, s": build, "transform 10,000, s": query, "recall": fitted.graph_["recall"],
-               "peak / X": peak / X.nbytes}  # fmt: skip
+               "neighbours, s": build, "transform 10,000, s": query,
+               "recall": fitted.graph_["recall"], "peak / X": peak / X.nbytes}  # fmt: skip
 
 
 TABLES: dict[str, Callable[[bool], Iterator[Row]]] = {
