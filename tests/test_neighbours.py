@@ -59,7 +59,7 @@ FEATURES = {
     "uniform": np.random.default_rng(1).uniform(size=(5000, 8)),
     "heavy tails": np.random.default_rng(2).standard_cauchy(size=(5000, 6)),
     "far from the origin": clusters(4000, 10) + 1e6,
-    "ties": np.random.default_rng(3).integers(0, 4, size=(4000, 5)).astype(float),
+    "ties": np.unique(np.random.default_rng(3).integers(0, 4, size=(4000, 6)), axis=0) + 0.0,
     "single precision": clusters(4000, 16, dtype=np.float32),
     "very large": clusters(3000, 10) * 1e120,
     "very small": clusters(3000, 10) * 1e-120,

@@ -131,30 +131,54 @@ def nearest_of_all(features, chosen, rows, lists):
                 _insert(near, squares, fresh, a, j, _square(features, i, features, j))
 
 
-@borrowing
-def search(features, queries, rows, starts, links, lists, marks):
-    """The nearest samples of each query: from a leaf along the links, nearest first.
+@inner
+def _walk(features, queries, q, links, lists, marks):
+    """From who is in the list of a query along the links, nearest first, until all were visited.
 
-    ``starts`` has the range of samples, a leaf, from which each query begins; ``links`` who is
-    next to a sample, in CSR form. Of the lists, ``fresh`` says who was not visited yet; the search
-    ends when all in the list have been. ``marks`` must not have the number of a query.
+    In the lists, ``fresh`` says who was not visited yet.
     """
     near, squares, fresh = lists
     indptr, indices = links
+    place = 0
+    while place < near.shape[1]:
+        if near[q, place] < 0 or not fresh[q, place]:
+            place += 1
+            continue
+        fresh[q, place] = 0
+        visited = near[q, place]
+        for e in range(indptr[visited], indptr[visited + 1]):
+            j = indices[e]
+            if marks[j] != q:
+                marks[j] = q
+                _insert(near, squares, fresh, q, j, _square(queries, q, features, j))
+        place = 0
+
+
+@borrowing
+def search(features, queries, rows, starts, links, lists, marks):
+    """The nearest samples of each query, from a leaf along the links.
+
+    ``starts`` has the range of samples, a leaf, from which each query begins; ``links`` who is
+    next to a sample, in CSR form. Who is marked with the number of a query is not seen by it.
+    """
+    near, squares, fresh = lists
     for q in range(rows[0], rows[1]):
         for j in range(starts[q, 0], starts[q, 1]):
+            if marks[j] == q:
+                continue
             marks[j] = q
             _insert(near, squares, fresh, q, j, _square(queries, q, features, j))
-        place = 0
-        while place < near.shape[1]:
-            if near[q, place] < 0 or not fresh[q, place]:
-                place += 1
-                continue
-            fresh[q, place] = 0
-            visited = near[q, place]
-            for e in range(indptr[visited], indptr[visited + 1]):
-                j = indices[e]
-                if marks[j] != q:
-                    marks[j] = q
-                    _insert(near, squares, fresh, q, j, _square(queries, q, features, j))
-            place = 0
+        _walk(features, queries, q, links, lists, marks)
+
+
+@borrowing
+def search_on(features, rows, links, lists, marks):
+    """The nearest others of samples, from those in their lists along the links."""
+    near, _, fresh = lists
+    for i in range(rows[0], rows[1]):
+        marks[i] = i
+        for place in range(near.shape[1]):
+            fresh[i, place] = 1
+            if near[i, place] >= 0:
+                marks[near[i, place]] = i
+        _walk(features, features, i, links, lists, marks)

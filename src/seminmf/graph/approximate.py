@@ -2,9 +2,9 @@
 
 Trees that halve the samples bring some neighbours together (Dasgupta and Freund); then samples are
 introduced to the neighbours of their neighbours, round by round (NN-descent: Dong, Charikar and Li,
-2011). How many of the neighbours are right is measured on some samples, whose neighbours are looked
-for among all, and rounds go on until enough are. A new sample is led by a tree to a leaf, and from
-there along the neighbours to those that are nearest to it.
+2011). Then each of them looks for more along these neighbours, nearest first. How many are right is
+measured on some samples, whose neighbours are looked for among all: it ends when enough are. A new
+sample is led by a tree to a leaf, and goes on from there in the same way.
 
 Equal features have equal results, with any number of threads.
 """
@@ -23,20 +23,30 @@ import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
 from ..compiled.forest import find_leaves, part_nodes
-from ..compiled.neighbours import improve, join_leaves, list_visitors, nearest_of_all, search
+from ..compiled.neighbours import (
+    improve,
+    join_leaves,
+    list_visitors,
+    nearest_of_all,
+    search,
+    search_on,
+)
 from ..compiled.threads.team import WORTH_SHARING, Team
 
 # The share of the neighbours that have to be right, and what the measured share has to be: measured
 # on so many neighbours it is uncertain by about one in a hundred.
-RECALL, _AIM, _MEASURED = 0.95, 0.97, 1280
+RECALL, _AIM, _MEASURED = 0.95, 0.965, 1280
 # Trees, and most samples in a leaf.
 _TREES, _LEAF = 4, 64
 # A list has room for so many more than are looked for; a sample meets the neighbours of so many of
 # those that have it in their lists.
-_MORE, _VISITORS = 15, 8
-# A round that changes less than this share of the lists is the last with lists so long. Then they
-# are made longer by a half, up to so many times the first length.
-_STILL, _LONGER, _LONGEST = 0.03, 1.5, 4
+_MORE, _VISITORS = 11, 8
+# Rounds end when so many of the neighbours are right, or when one changes less than this share of
+# the lists. Searches along the lists, which then follow, find more for less work.
+_ROUGH, _STILL = 0.8, 0.1
+# If a search does not find enough, the next has lists longer by a half, up to so many times the
+# first length.
+_LONGER, _LONGEST = 1.5, 6
 # Features are filled up with zeros to whole vectors.
 _VECTOR = 8
 # Rows at a time that are converted, so that there is no second copy of the features.
@@ -133,6 +143,7 @@ class Approximate:
             # In the order of a tree, neighbours are near each other also in memory.
             self._samples = points[self._tree.order]
             del points
+            self._measured = self._measure(team)
             self._near, self.recall = self._find(team, rng)
         if self.recall < RECALL:
             warnings.warn(
@@ -150,6 +161,15 @@ class Approximate:
             points[rows, : self._width] = (features[rows] - self._centre) / self._size
         return points
 
+    def _measure(self, team: Team) -> tuple[IntArray, FloatArray]:
+        """Some samples, and the squared distance of the last of their nearest, exactly."""
+        samples, p = self._samples, self._n_neighbors
+        count = min(-(-_MEASURED // p), len(samples))
+        chosen = np.linspace(0, len(samples) - 1, count).astype(np.int64)
+        exact = _empty_lists(count, p)
+        _share(team, count, lambda some: nearest_of_all(samples, chosen, some, exact))
+        return chosen, exact[1][:, -1]
+
     def _find(self, team: Team, rng: np.random.RandomState) -> tuple[IntArray, float]:
         samples, p = self._samples, self._n_neighbors
         n = len(samples)
@@ -160,22 +180,22 @@ class Approximate:
             # Parted elsewhere: where there is only one direction, no two leaves are the same.
             tree = _grow(team, samples, self._leaf, rng, rng.uniform(1 / 3, 2 / 3))
             self._join(team, tree.order, tree.bounds, lists)
-        chosen = np.linspace(0, n - 1, min(-(-_MEASURED // p), n)).astype(np.int64)
-        exact = _empty_lists(len(chosen), p)
-        _share(team, len(chosen), lambda some: nearest_of_all(samples, chosen, some, exact))
+        chosen, radii = self._measured
 
         def recall() -> float:
-            return float((lists[1][chosen, :p] <= exact[1][:, -1:]).mean())
+            return float((lists[1][chosen, :p] <= radii[:, None]).mean())
 
-        most = min(_LONGEST * lists[0].shape[1], n - 1)
-        while recall() < _AIM:
+        changed, length, most = n * n, lists[0].shape[1], min(_LONGEST * lists[0].shape[1], n - 1)
+        while recall() < _ROUGH and changed >= _STILL * n * length:
             changed = self._round(team, lists)
+        while recall() < _AIM:
+            self._search_on(team, lists)
             length = lists[0].shape[1]
-            if changed < _STILL * n * length and recall() < _AIM:
-                if length == most:
-                    break
+            if length == most:
+                break
+            if recall() < _AIM:
                 lists = _lengthened(lists, min(int(_LONGER * length), most))
-        return lists[0], recall()
+        return lists[0][:, : p + _MORE].copy(), recall()
 
     def _join(self, team: Team, order: IntArray, bounds: IntArray, lists: _Lists) -> None:
         def visit(leaves: tuple[int, int]) -> None:
@@ -199,6 +219,14 @@ class Approximate:
 
         return sum(_share(team, n, visit))
 
+    def _search_on(self, team: Team, lists: _Lists) -> None:
+        n, ways = len(self._samples), _ways(lists[0][:, : self._n_neighbors + _MORE])
+
+        def visit(rows: tuple[int, int]) -> None:
+            search_on(self._samples, rows, ways, lists, np.full(n, -1, np.int32))
+
+        _share(team, n, visit)
+
     def neighbours(self) -> IntArray:
         """The nearest others of each sample; n × ``n_neighbors``."""
         order = self._tree.order
@@ -207,42 +235,66 @@ class Approximate:
         return found
 
     @cached_property
-    def _ways(self) -> tuple[IntArray, IntArray]:
-        """From each sample to those in its list, and to those that have it in theirs."""
-        n, length = self._near.shape
-        rows, columns = np.repeat(np.arange(n, dtype=np.int32), length), self._near.ravel()
-        rows, columns = rows[columns >= 0], columns[columns >= 0]
-        ways = sp.csr_array((np.ones(len(rows), np.bool_), (rows, columns)), shape=(n, n))
-        ways = sp.csr_array(ways + ways.T)
-        return ways.indptr.astype(np.int64), ways.indices.astype(np.int32)
+    def _links(self) -> tuple[IntArray, IntArray]:
+        return _ways(self._near)
+
+    @cached_property
+    def _length(self) -> int:
+        """How long the lists of a query have to be, by samples that do not see themselves."""
+        chosen, radii = self._measured
+        points, length, p = self._samples[chosen], self._near.shape[1], self._n_neighbors
+        marks = np.full(len(self._samples), -1, np.int32)
+        while True:
+            lists = _empty_lists(len(chosen), length)
+            for number, sample in enumerate(chosen):
+                marks[sample] = number
+                self._visit(points, (number, number + 1), lists, marks)
+            right = float((lists[1][:, :p] <= radii[:, None]).mean())
+            if right >= _AIM or length >= min(_LONGEST * (p + _MORE), len(self._samples) - 1):
+                return length
+            length = int(_LONGER * length)
+            marks[:] = -1
+
+    def _visit(
+        self, points: FloatArray, rows: tuple[int, int], lists: _Lists, marks: IntArray
+    ) -> None:
+        """Search for the nearest of some rows of ``points``."""
+        tree, leaves = self._tree, np.empty(len(points), np.int64)
+        find_leaves(points, rows, tree.planes, tree.offsets, leaves)
+        starts = np.empty((len(points), 2), np.int64)
+        mine = leaves[rows[0] : rows[1]]
+        starts[rows[0] : rows[1], 0] = tree.bounds[mine]
+        starts[rows[0] : rows[1], 1] = tree.bounds[mine + 1]
+        search(self._samples, points, rows, starts, self._links, lists, marks)
 
     def query(self, features: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:
         """Indices of the nearest samples of new ones, the nearest first, and the distances."""
         points, n = self._points(features), len(self._samples)
-        leaves, tree = np.empty(len(points), np.int64), self._tree
-        lists = _empty_lists(len(points), min(n_neighbors + _MORE, n))
-        ways = self._ways
-
-        def visit(rows: tuple[int, int]) -> None:
-            find_leaves(points, rows, tree.planes, tree.offsets, leaves)
-            mine = leaves[rows[0] : rows[1]]
-            starts[rows[0] : rows[1], 0] = tree.bounds[mine]
-            starts[rows[0] : rows[1], 1] = tree.bounds[mine + 1]
-            marks = np.full(n, -1, np.int32)
-            search(self._samples, points, rows, starts, ways, lists, marks)
-
-        starts = np.empty((len(points), 2), np.int64)
+        length = self._length + max(n_neighbors - self._n_neighbors, 0)
+        lists = _empty_lists(len(points), min(length, n))
         with _team() as team:
-            _share(team, len(points), visit)
+            _share(
+                team, len(points),
+                lambda rows: self._visit(points, rows, lists, np.full(n, -1, np.int32)),
+            )  # fmt: skip
         near, squares, _ = lists
         distances = np.sqrt(squares[:, :n_neighbors].astype(np.float64)) * self._size
-        return tree.order[near[:, :n_neighbors]].astype(np.int64), distances
+        return self._tree.order[near[:, :n_neighbors]].astype(np.int64), distances
 
 
 def _lengthened(lists: _Lists, length: int) -> _Lists:
-    """Lists with more room; all in them are fresh again, for those who had no room before."""
+    """Lists with more room."""
     longer = _empty_lists(len(lists[0]), length)
     for new, old in zip(longer, lists, strict=True):
         new[:, : old.shape[1]] = old
-    longer[2][:] = 1
     return longer
+
+
+def _ways(near: IntArray) -> tuple[IntArray, IntArray]:
+    """From each sample to those in its list, and to those that have it in theirs; as CSR."""
+    n, length = near.shape
+    rows, columns = np.repeat(np.arange(n, dtype=np.int32), length), near.ravel()
+    rows, columns = rows[columns >= 0], columns[columns >= 0]
+    ways = sp.csr_array((np.ones(len(rows), np.bool_), (rows, columns)), shape=(n, n))
+    ways = sp.csr_array(ways + ways.T)
+    return ways.indptr.astype(np.int64), ways.indices.astype(np.int32)
