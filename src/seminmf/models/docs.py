@@ -53,6 +53,17 @@ _PARAMETERS = {
     it makes exactly `max_iter` iterations.""",
     "callback": """callable, default=None
     Called after each iteration with a `seminmf.Progress`; a run stops when it returns True.""",
+    "checkpoint": """path or None, default=None
+    Folder in which a fit keeps its state, so that it can go on after it was ended by force: the
+    same fit (parameters, data, version of seminmf) with the same folder resumes where the state
+    was last written, and comes to the same result. It is written after the first iteration, and
+    from then on as often as takes 3 % of the time; also when Ctrl-C or an error of the callback
+    ends the fit, or the callback stops it. A state of another fit is refused. When a fit has come
+    to its end the state is deleted. Fits at the same time need a folder each.""",
+    "warm_start": """bool, default=False
+    Whether `fit` goes on from ``components_`` and ``codes_`` of the last fit, if there was one,
+    instead of `init`. Numbers of samples, features and components must be the same; all other
+    parameters may change. Only these two carry over; one start is made, whatever `n_init` is.""",
     "verbose": """int, default=0
     Log the objective every so many iterations (logger "seminmf").""",
     "random_state": """int, RandomState or None, default=None

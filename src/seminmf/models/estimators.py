@@ -15,6 +15,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .._files import PathLike
 from .._types import FloatArray
 from ..problem.losses import Loss, Norm, SquaredNorm
 from ..problem.penalties import CodesPenalty
@@ -22,7 +23,7 @@ from . import searches
 from .display import Displayed
 from .docs import documented
 from .persistence import Saveable
-from .validation import DTYPES, check_integer, check_samples
+from .validation import DTYPES, check_flag, check_integer, check_samples
 
 if TYPE_CHECKING:
     from ..solve.loop import Callback, Progress
@@ -46,6 +47,8 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     n_components: int
     callback: Callback | None
+    checkpoint: PathLike | None
+    warm_start: bool
     verbose: int
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -76,8 +79,16 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         # scikit-learn's get_params would read the signature of __init__ each time.
         known = {**self._parts, **vars(self), "callback": self._observer()}
-        settings = Settings(**{name: known[name] for name in PARAMETERS})
-        trained = train(X, settings, weights)
+        settings = Settings(
+            **{name: known[name] for name in PARAMETERS}, before=self._factors_to_go_on_from()
+        )
+        if self.checkpoint is None:
+            trained = train(X, settings, weights)
+        else:
+            from .resuming import resumable
+
+            with resumable(type(self).__name__, settings, X, weights) as settings:
+                trained = train(X, settings, weights)
         solution = trained.solution
         self.components_ = np.ascontiguousarray(solution.basis.T)
         self.codes_ = solution.codes + solution.codes.dtype.type(0)  # no −0.0
@@ -92,6 +103,11 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._projector = trained.projector
         self._links, self._member = trained.links, trained.member
         return self
+
+    def _factors_to_go_on_from(self) -> tuple[FloatArray, FloatArray] | None:
+        if not check_flag("warm_start", self.warm_start) or not hasattr(self, "codes_"):
+            return None
+        return self.components_.T, self.codes_
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> FloatArray:
         """Factorize X and return the codes V; the same as ``fit(X).codes_``.
@@ -229,6 +245,8 @@ class _PlainFactorization(_Factorization):
         max_iter: int = 200,
         tol: float = 1e-4,
         callback: Callback | None = None,
+        checkpoint: PathLike | None = None,
+        warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -239,6 +257,8 @@ class _PlainFactorization(_Factorization):
         self.max_iter = max_iter
         self.tol = tol
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
 
@@ -285,6 +305,8 @@ class GraphSemiNMF(_Factorization):
         max_iter: int = 200,
         tol: float = 1e-4,
         callback: Callback | None = None,
+        checkpoint: PathLike | None = None,
+        warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -301,6 +323,8 @@ class GraphSemiNMF(_Factorization):
         self.max_iter = max_iter
         self.tol = tol
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
 
@@ -345,14 +369,16 @@ class RobustSemiNMF(L21SemiNMF):
         max_iter: int = 200,
         tol: float = 1e-4,
         callback: Callback | None = None,
+        checkpoint: PathLike | None = None,
+        warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         super().__init__(
             n_components, alpha=alpha, beta=beta, strength=strength, graph=graph,
             n_neighbors=n_neighbors, l1=l1, solver=solver, init=init, n_init=n_init,
-            max_iter=max_iter, tol=tol, callback=callback, verbose=verbose,
-            random_state=random_state,
+            max_iter=max_iter, tol=tol, callback=callback, checkpoint=checkpoint,
+            warm_start=warm_start, verbose=verbose, random_state=random_state,
         )  # fmt: skip
         self.loss = loss
         self.codes_penalty = codes_penalty

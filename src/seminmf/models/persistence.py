@@ -44,7 +44,7 @@ class Saveable:
     """An estimator that can be saved: its parameters and its fitted attributes, ``…_``."""
 
     # Parameters that are not part of a model: they come back as None.
-    _dropped: ClassVar[frozenset[str]] = frozenset({"callback"})
+    _dropped: ClassVar[frozenset[str]] = frozenset({"callback", "checkpoint"})
     # What to do about a parameter whose value cannot be stored.
     _remedies: ClassVar[dict[str, str]] = {}
 
@@ -57,7 +57,8 @@ class Saveable:
         """Write the fitted model to a file that `seminmf.load` reads.
 
         The file holds arrays and JSON, no code, and it appears whole or not at all. What the
-        loaded model computes is the same to the last bit. A ``callback`` is not stored.
+        loaded model computes is the same to the last bit. ``callback`` and ``checkpoint`` are not
+        stored.
 
         Parameters
         ----------
@@ -69,7 +70,7 @@ class Saveable:
         check_is_fitted(self)
         arrays = Arrays()
         header = {
-            "seminmf": _version(),
+            "seminmf": package_version(),
             "class": type(self).__name__,
             "model": _pack_model(self, arrays, ""),
             "notes": _pack(notes or {}, arrays, "notes"),
@@ -142,7 +143,7 @@ class _UnknownPartError(Exception):
     """A loss or a penalty that is not known here."""
 
 
-def _version() -> str:
+def package_version() -> str:
     try:
         return metadata.version("seminmf")
     except metadata.PackageNotFoundError:  # pragma: no cover

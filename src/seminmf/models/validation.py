@@ -181,6 +181,35 @@ def check_start(init: Any, n: int, m: int, k: int, nonnegative: bool, dtype: Any
     return tuple(factors)
 
 
+def check_before(
+    before: tuple[FloatArray, FloatArray] | None, n: int, m: int, k: int, dtype: Any
+) -> tuple[FloatArray, FloatArray] | None:
+    """Basis and codes of the last fit, if they fit samples and components of this one."""
+    if before is None:
+        return None
+    basis, codes = before
+    last = {"n_samples": len(codes), "n_features": len(basis), "n_components": codes.shape[1]}
+    now = {"n_samples": n, "n_features": m, "n_components": k}
+    told = " and ".join(
+        f"{name} was {last[name]} and is {now[name]}" for name in now if last[name] != now[name]
+    )
+    if told:
+        raise ValueError(
+            f"warm_start=True goes on from the last fit, but {told}. Set warm_start=False for a "
+            "fit from a new start, or pass samples and n_components as before."
+        )
+    return (
+        np.array(basis, dtype=dtype, order="C"),
+        np.array(codes, dtype=dtype, order="C"),
+    )
+
+
+def check_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
 def check_neighbours(n_neighbors: Any, n_samples: int) -> int:
     count = check_integer("n_neighbors", n_neighbors, 1)
     if count >= n_samples:

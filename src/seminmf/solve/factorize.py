@@ -7,6 +7,7 @@ the compiler.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ from ..problem.objective import PAPER_FLOORS, Floors, Objective
 from ..problem.penalties import CodesPenalty
 from ..problem.stationarity import kkt_residual
 from . import starts
+from .checkpoint import Checkpoint, Keeper, State
 from .descent import Descent, Scheme
-from .loop import Callback, Solution, Stopping, run
+from .loop import Callback, Run, Solution, Stopping
 from .projection import solve_codes
 
 # Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
@@ -68,6 +70,7 @@ class Plan:
     callback: Callback | None
     length: float
     """Typical length of a sample."""
+    checkpoint: Checkpoint | None = None
 
 
 def _scheme(plan: Plan, n_features: int) -> Scheme:
@@ -111,6 +114,22 @@ def _space(
     if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
         weights = _start_weights(plan, engine, share)
         return leading_subspace(space, plan.n_components, weights) or space
+    return space
+
+
+def _known_space(
+    plan: Plan,
+    engine: Engine,
+    compression: LazyCompression,
+    share: FloatArray | None,
+    state: State,
+) -> Space:
+    """Where a run was when its ``state`` was kept."""
+    space = compression.space if state["compressed"] else Space(engine)
+    if state.get("confined"):
+        assert space is not None
+        space = leading_subspace(space, plan.n_components, _start_weights(plan, engine, share))
+    assert space is not None
     return space
 
 
@@ -212,6 +231,16 @@ def _polish(solution: Solution, share: FloatArray | None) -> None:
         solution.history[-1] = value
 
 
+def _around(
+    number: int, rng: np.random.RandomState, compression: LazyCompression, best: Solution | None
+) -> State:
+    """What there is to keep beside the run from start ``number``."""
+    state: State = {
+        "start": number, "rng": rng.get_state(legacy=False), "compression": compression.state(),
+    }  # fmt: skip
+    return state if best is None else {**state, "best": best.state()}
+
+
 def factorize(
     X: Any,
     plan: Plan,
@@ -235,17 +264,37 @@ def factorize(
         graph = None
         if matrix is not None:
             graph = NeighbourGraph.prepare(matrix, squares, engine.dtype, engine.chunk_bounds)
-        for number in range(plan.n_init):
-            space = _space(plan, engine, compression, share, number)
-            start = _make_start(plan, space.engine, share, rng, number)
-            local = replace(objective, floors=_floors(plan, *start))
+        checkpoint, found, first = plan.checkpoint, None, 0
+        if checkpoint is not None and checkpoint.found is not None:
+            found = checkpoint.found
+            first = found["start"]
+            rng.set_state(found["rng"])
+            compression.restore(found["compression"])
+            if "best" in found:
+                space = _known_space(plan, engine, compression, share, found["best"])
+                best = Solution.restored(found["best"], space, objective)
+        for number in range(first, plan.n_init):
+            if found is None:
+                space = _space(plan, engine, compression, share, number)
+                start = _make_start(plan, space.engine, share, rng, number)
+                local = replace(objective, floors=_floors(plan, *start))
+            else:
+                kept = found["run"]["descent"]
+                space = _known_space(plan, engine, compression, share, kept)
+                start = kept["basis"]["U"].copy(), kept["rows"]["codes"].copy()
+                local = objective
             waiting = None if plan.nonnegative else compression
             descent = Descent(
                 space, local, _scheme(plan, engine.n_features), graph, share, start, waiting
             )
             del space, start  # their arrays are as large as the codes
-            solution = run(descent, plan.stopping, plan.callback, number)
-            del descent
+            keeper = None
+            if checkpoint is not None:
+                keeper = Keeper(checkpoint, partial(_around, number, rng, compression, best))
+            run = Run(descent, None if found is None else found["run"])
+            found = None
+            solution = run.to_its_end(plan.stopping, plan.callback, number, keeper)
+            del descent, run
             if best is None or solution.rank < best.rank:
                 best = solution
         assert best is not None
