@@ -64,6 +64,10 @@ _PARAMETERS = {
     Whether `fit` goes on from ``components_`` and ``codes_`` of the last fit, if there was one,
     instead of `init`. Numbers of samples, features and components must be the same; all other
     parameters may change. Only these two carry over; one start is made, whatever `n_init` is.""",
+    "forgetting": """float, default=1
+    For `partial_fit`: with each batch all that came before is multiplied by this number. With 1
+    every sample counts the same; with less, a batch counts for about 1 / (1 − forgetting) further
+    ones, and the basis follows a stream that changes.""",
     "verbose": """int, default=0
     Log the objective every so many iterations (logger "seminmf").""",
     "random_state": """int, RandomState or None, default=None

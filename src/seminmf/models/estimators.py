@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._files import PathLike
 from .._types import FloatArray
@@ -22,18 +22,19 @@ from ..problem.penalties import CodesPenalty
 from . import searches
 from .display import Displayed
 from .docs import documented
-from .persistence import Saveable
-from .validation import DTYPES, check_flag, check_integer, check_samples
+from .streaming import _Streaming
+from .validation import DTYPES, check_flag, check_integer, check_samples, check_weights
 
 if TYPE_CHECKING:
     from ..solve.loop import Callback, Progress
+    from .training import Settings, Trained
 
 _log = logging.getLogger("seminmf")
 
 _LOSS_OF_POWER = {1: Norm, 2: SquaredNorm}
 
 
-class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
+class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
     """What the four have in common."""
 
     # What the class stands for, and what stands in for parameters that it does not have.
@@ -69,19 +70,10 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self : object
         """
         X = check_samples(self, X)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        check_integer("verbose", self.verbose, 0)
-        from .training import PARAMETERS, Settings, train
+        weights = check_weights(sample_weight, X)
+        settings = self._settings()
+        from .training import train
 
-        # scikit-learn's get_params would read the signature of __init__ each time.
-        known = {**self._parts, **vars(self), "callback": self._observer()}
-        settings = Settings(
-            **{name: known[name] for name in PARAMETERS}, before=self._factors_to_go_on_from()
-        )
         if self.checkpoint is None:
             trained = train(X, settings, weights)
         else:
@@ -89,6 +81,20 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
             with resumable(type(self).__name__, settings, X, weights) as settings:
                 trained = train(X, settings, weights)
+        self._keep(trained, weights)
+        return self
+
+    def _settings(self) -> Settings:
+        check_integer("verbose", self.verbose, 0)
+        from .training import PARAMETERS, Settings
+
+        # scikit-learn's get_params would read the signature of __init__ each time.
+        known = {**self._parts, **vars(self), "callback": self._observer()}
+        return Settings(
+            **{name: known[name] for name in PARAMETERS}, before=self._factors_to_go_on_from()
+        )
+
+    def _keep(self, trained: Trained, weights: FloatArray | None) -> None:
         solution = trained.solution
         self.components_ = np.ascontiguousarray(solution.basis.T)
         self.codes_ = solution.codes + solution.codes.dtype.type(0)  # no −0.0
@@ -102,7 +108,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.loss_ = solution.problem.loss
         self._projector = trained.projector
         self._links, self._member = trained.links, trained.member
-        return self
+        self._memory, self._sample_weight = None, weights
 
     def _factors_to_go_on_from(self) -> tuple[FloatArray, FloatArray] | None:
         if not check_flag("warm_start", self.warm_start) or not hasattr(self, "codes_"):
@@ -247,6 +253,7 @@ class _PlainFactorization(_Factorization):
         callback: Callback | None = None,
         checkpoint: PathLike | None = None,
         warm_start: bool = False,
+        forgetting: float = 1.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -259,6 +266,7 @@ class _PlainFactorization(_Factorization):
         self.callback = callback
         self.checkpoint = checkpoint
         self.warm_start = warm_start
+        self.forgetting = forgetting
         self.verbose = verbose
         self.random_state = random_state
 
@@ -307,6 +315,7 @@ class GraphSemiNMF(_Factorization):
         callback: Callback | None = None,
         checkpoint: PathLike | None = None,
         warm_start: bool = False,
+        forgetting: float = 1.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -325,6 +334,7 @@ class GraphSemiNMF(_Factorization):
         self.callback = callback
         self.checkpoint = checkpoint
         self.warm_start = warm_start
+        self.forgetting = forgetting
         self.verbose = verbose
         self.random_state = random_state
 
@@ -371,6 +381,7 @@ class RobustSemiNMF(L21SemiNMF):
         callback: Callback | None = None,
         checkpoint: PathLike | None = None,
         warm_start: bool = False,
+        forgetting: float = 1.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -378,7 +389,8 @@ class RobustSemiNMF(L21SemiNMF):
             n_components, alpha=alpha, beta=beta, strength=strength, graph=graph,
             n_neighbors=n_neighbors, l1=l1, solver=solver, init=init, n_init=n_init,
             max_iter=max_iter, tol=tol, callback=callback, checkpoint=checkpoint,
-            warm_start=warm_start, verbose=verbose, random_state=random_state,
+            warm_start=warm_start, forgetting=forgetting, verbose=verbose,
+            random_state=random_state,
         )  # fmt: skip
         self.loss = loss
         self.codes_penalty = codes_penalty

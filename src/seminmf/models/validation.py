@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .._types import FloatArray
 
@@ -120,24 +120,44 @@ def check_data(X: Any, k: int, nonnegative: bool, which: str = "") -> None:
             f"A factorization of that rank is not unique and explains nothing: choose "
             f"n_components <= {min(n, m) if nonnegative else n}."
         )
-    values = X.data if sp.issparse(X) else X
-    low = float(values.min()) if values.size else 0.0
-    high = float(values.max()) if values.size else 0.0
-    if sp.issparse(X) and X.nnz < n * m:
-        low, high = min(low, 0.0), max(high, 0.0)
+    low, high = _range(X)
     if low == high:
         raise ValueError(
             f"X is constant: all its entries are {low:g}, so there is nothing to factorize. "
             "Check how the data were loaded."
         )
+    _check_sign(low, nonnegative)
+    _check_size(X, low, high, _RANGE[X.dtype.itemsize][0])
+
+
+def check_batch(X: Any, nonnegative: bool) -> None:
+    """The same for a batch that is added to others; it may be constant, or small."""
+    low, high = _range(X)
+    _check_sign(low, nonnegative)
+    _check_size(X, low, high)
+
+
+def _range(X: Any) -> tuple[float, float]:
+    """The smallest and the largest entry."""
+    values = X.data if sp.issparse(X) else X
+    low = float(values.min()) if values.size else 0.0
+    high = float(values.max()) if values.size else 0.0
+    if sp.issparse(X) and X.nnz < X.shape[0] * X.shape[1]:
+        low, high = min(low, 0.0), max(high, 0.0)
+    return low, high
+
+
+def _check_sign(low: float, nonnegative: bool) -> None:
     if nonnegative and low < 0:
         raise ValueError(
             f"Negative values in data passed to X in NMF.fit: the smallest is {low:g}. "
             "Use SemiNMF or L21SemiNMF, which take mixed signs."
         )
+
+
+def _check_size(X: Any, low: float, high: float, least: float = -1.0) -> None:
     largest = max(abs(low), abs(high))
-    least, most = _RANGE[X.dtype.itemsize]
-    if not least < largest < most:
+    if not least < largest < _RANGE[X.dtype.itemsize][1]:
         raise ValueError(
             f"X has entries up to {largest:g} in absolute value, whose squares are outside the "
             f"range of {X.dtype}. Rescale X, for example X / {largest:g}."
@@ -202,6 +222,24 @@ def check_before(
         np.array(basis, dtype=dtype, order="C"),
         np.array(codes, dtype=dtype, order="C"),
     )
+
+
+def check_share(name: str, value: Any) -> float:
+    """A number above 0 and up to 1."""
+    valid = isinstance(value, Real) and not isinstance(value, bool)
+    if not valid or not 0 < value <= 1:
+        raise ValueError(f"{name} must be a number above 0 and not above 1, got {value!r}.")
+    return float(value)
+
+
+def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
+    """Sample weights as an array; None if there are none."""
+    if sample_weight is None:
+        return None
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    return weights
 
 
 def check_flag(name: str, value: Any) -> bool:
