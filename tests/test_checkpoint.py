@@ -296,6 +296,22 @@ class Drawn(KNeighborsTransformer):
         return found
 
 
+def city_block(x: Any, y: Any) -> float:
+    return float(np.abs(x - y).sum())
+
+
+def test_a_distance_of_ones_own(tmp_path: Path) -> None:
+    X = data(60, 5)
+    search = KNeighborsTransformer(n_neighbors=4, metric=city_block)
+    left_behind(tmp_path, X, graph=search)
+    with pytest.raises(CheckpointError, match=r"metric=city_block.* there, .*metric='manhattan'"):
+        few(
+            checkpoint=tmp_path, graph=KNeighborsTransformer(n_neighbors=4, metric="manhattan")
+        ).fit(X)
+    again = few(checkpoint=tmp_path, graph=search).fit(X)
+    np.testing.assert_array_equal(again.codes_, few(graph=search).fit(X).codes_)
+
+
 def test_neighbours_that_are_found_otherwise(tmp_path: Path) -> None:
     X = data(100, 12)
     left_behind(tmp_path, X, graph=Drawn())

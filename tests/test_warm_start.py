@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import KINDS, converging_or_not, data, make, value
-from seminmf import L21SemiNMF, SemiNMF
+from seminmf import CheckpointError, L21SemiNMF, SemiNMF
 
 kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
 solvers = pytest.mark.parametrize("solver", ["cd", "mu"])
@@ -115,7 +115,14 @@ def test_with_a_checkpoint(tmp_path: Any) -> None:
         with pytest.raises(RuntimeError):
             first.fit(X)
         first.set_params(callback=None).fit(X)
-    np.testing.assert_array_equal(first.codes_, second.codes_)
+        np.testing.assert_array_equal(first.codes_, second.codes_)
+        # From another fit it is another one.
+        third = L21SemiNMF(3, warm_start=True, max_iter=6, tol=0).fit(X)
+        third.set_params(max_iter=12, checkpoint=tmp_path, callback=interrupted)
+        with pytest.raises(RuntimeError):
+            third.fit(X)
+        with pytest.raises(CheckpointError, match="last fit to go on from: "):
+            first.set_params(checkpoint=tmp_path, max_iter=12).fit(X)
 
 
 def test_shapes_that_differ() -> None:

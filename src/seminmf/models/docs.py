@@ -97,6 +97,9 @@ alpha_, beta_, l1_ : float
     The weights α, β and μ of the penalties that were used.
 loss_ : Loss
     The loss ρ, with the scale that was used.
+n_samples_seen_ : int
+    Number of samples of the last `fit` and of all batches of `partial_fit` since. After
+    `partial_fit` the attributes of single samples, and the objective, are those of the last batch.
 n_features_in_ : int
     Number of features seen in fit.
 feature_names_in_ : ndarray of shape (n_features,)

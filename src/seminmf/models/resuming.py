@@ -38,6 +38,7 @@ def resumable(
         "model": model,
         **{name: _told(getattr(checked, name)) for name in PARAMETERS if name not in _ASIDE},
         "random_state": _told(settings.random_state),
+        "last fit to go on from": _told(checked.before),
         "X": f"{'sparse' if sp.issparse(X) else 'dense'} {X.shape} {X.dtype}",
         "entries of X": _told(X),
         "sample_weight": _told(weights),
@@ -61,4 +62,4 @@ def _told(value: Any) -> str:
         return f"{type(value).__name__}({told})"
     if value is None or isinstance(value, bool | int | float | str | np.generic):
         return repr(value)
-    return type(value).__name__
+    return str(getattr(value, "__qualname__", type(value).__name__))
