@@ -32,7 +32,7 @@ from ..problem.stationarity import kkt_residual
 from . import starts
 from .checkpoint import Checkpoint, Keeper, State
 from .descent import Descent, Scheme
-from .loop import Callback, Run, Solution, Stopping
+from .loop import Callback, Solution, Stopping, run
 from .projection import solve_codes
 
 # Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
@@ -131,6 +131,11 @@ def _known_space(
         space = leading_subspace(space, plan.n_components, _start_weights(plan, engine, share))
     assert space is not None
     return space
+
+
+def _known_factors(state: State) -> tuple[FloatArray, FloatArray]:
+    """Of the right shapes to begin with; the ``state`` is what a run then goes on from."""
+    return state["basis"]["U"].copy(), state["rows"]["codes"].copy()
 
 
 def _with_scale(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
@@ -279,10 +284,8 @@ def factorize(
                 start = _make_start(plan, space.engine, share, rng, number)
                 local = replace(objective, floors=_floors(plan, *start))
             else:
-                kept = found["run"]["descent"]
-                space = _known_space(plan, engine, compression, share, kept)
-                start = kept["basis"]["U"].copy(), kept["rows"]["codes"].copy()
-                local = objective
+                space = _known_space(plan, engine, compression, share, found["run"]["descent"])
+                start, local = _known_factors(found["run"]["descent"]), objective
             waiting = None if plan.nonnegative else compression
             descent = Descent(
                 space, local, _scheme(plan, engine.n_features), graph, share, start, waiting
@@ -291,10 +294,10 @@ def factorize(
             keeper = None
             if checkpoint is not None:
                 keeper = Keeper(checkpoint, partial(_around, number, rng, compression, best))
-            run = Run(descent, None if found is None else found["run"])
+            state = None if found is None else found["run"]
+            solution = run(descent, plan.stopping, plan.callback, number, keeper, state)
+            del descent
             found = None
-            solution = run.to_its_end(plan.stopping, plan.callback, number, keeper)
-            del descent, run
             if best is None or solution.rank < best.rank:
                 best = solution
         assert best is not None

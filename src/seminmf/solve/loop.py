@@ -99,7 +99,32 @@ class Solution:
         return self.objective if np.isfinite(self.objective) else np.inf
 
 
-class Run:
+def run(
+    descent: Descent,
+    stopping: Stopping,
+    callback: Callback | None = None,
+    start: int = 0,
+    keeper: Keeper | None = None,
+    state: State | None = None,
+) -> Solution:
+    """Iterate until one of the reasons in `Status`.
+
+    A ``keeper`` keeps the state between iterations; a ``state`` that was kept is gone on from, and
+    used up.
+    """
+    with nullcontext() if keeper is None else keeper.listening():
+        course = _Run(descent, state)
+        status = course.iterate(stopping, callback, start, keeper)
+    history = course.history
+    if descent.confined:
+        history[-1] = descent.widen()
+    basis, codes = descent.factors()
+    return Solution(
+        descent.space, basis, codes, descent.residuals(), descent.problem(), history, status
+    )
+
+
+class _Run:
     """Iterations from a start, or from the state in which an earlier run was kept."""
 
     def __init__(self, descent: Descent, state: State | None = None) -> None:
@@ -110,6 +135,7 @@ class Run:
             descent.restore(state["descent"])
             self.history = state["history"].tolist()
             self._previous, self._eta = state["previous"], state["eta"]
+            state.clear()  # its arrays are as large as the codes
 
     def state(self) -> State:
         return {
@@ -117,25 +143,7 @@ class Run:
             "descent": self._descent.state(),
         }  # fmt: skip
 
-    def to_its_end(
-        self,
-        stopping: Stopping,
-        callback: Callback | None = None,
-        start: int = 0,
-        keeper: Keeper | None = None,
-    ) -> Solution:
-        """Iterate until one of the reasons in `Status`."""
-        with nullcontext() if keeper is None else keeper.listening():
-            status = self._iterate(stopping, callback, start, keeper)
-        descent, history = self._descent, self.history
-        if descent.confined:
-            history[-1] = descent.widen()
-        basis, codes = descent.factors()
-        return Solution(
-            descent.space, basis, codes, descent.residuals(), descent.problem(), history, status
-        )
-
-    def _iterate(
+    def iterate(
         self, stopping: Stopping, callback: Callback | None, start: int, keeper: Keeper | None
     ) -> Status:
         descent, history = self._descent, self.history
