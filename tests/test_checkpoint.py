@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -395,6 +396,18 @@ def test_a_folder_that_cannot_be_one(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="max_iter must be"):
         few(checkpoint=tmp_path / "new", max_iter=0).fit(X)
     assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_that_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "_TIMES_AS_LONG", 0.0)
+    folder = tmp_path / "folder"
+
+    def remove(progress: Any) -> None:
+        if progress.iteration == 3:
+            shutil.rmtree(folder)
+
+    with pytest.raises(FileNotFoundError, match=r"cannot be written: .*folder is not a folder"):
+        few(checkpoint=folder, callback=remove).fit(data(100, 12))
 
 
 def test_two_fits_at_once(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ noticed at once.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -221,9 +222,9 @@ class Keeper:
 
 def _explained(error: OSError, path: Path, more: str) -> OSError:
     """The same error, with what was to be done and what can be done about it."""
-    reason = error.strerror or str(error)
+    reason = (error.strerror or str(error)).rstrip(".")
     return type(error)(
-        error.errno,
+        error.errno or errno.EIO,
         f"The checkpoint cannot be written: {reason}.{more} Make room there, or give a folder "
         "that can be written as checkpoint, or None for a fit without one",
         str(path),
