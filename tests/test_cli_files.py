@@ -508,6 +508,34 @@ def test_a_second_interruption_gives_up(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupted_fit_goes_on_from_its_checkpoint(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, kept, out = _watch.Watch.step, tmp_path / "kept", tmp_path / "out"
+    words = ("fit", table, "-k", K, "--tol", 0, "--max-iter", 12, "--checkpoint", kept)
+    invoke(*words, "--out", tmp_path / "whole")
+    assert list(kept.iterdir()) == []
+
+    def step(self: _watch.Watch, progress: Any) -> bool:
+        if progress.iteration == 5:
+            signal.raise_signal(signal.SIGINT)
+        return real(self, progress)
+
+    monkeypatch.setattr(_watch.Watch, "step", step)
+    result = invoke(*words, "--out", out, code=130)
+    assert f"The same command with --force goes on from {kept}." in " ".join(result.stderr.split())
+    assert [file.name for file in kept.iterdir()] == ["state.npz"]
+    assert "max_iter: 12 there, 13 here" in refused(
+        *words, "--max-iter", 13, "--out", out, "--force"
+    )
+    invoke(*words, "--out", out, "--force")
+    assert list(kept.iterdir()) == []
+    again, whole = (
+        seminmf.load(tmp_path / name / "model.seminmf").factorizer_ for name in ("out", "whole")
+    )
+    np.testing.assert_array_equal(again.codes_, whole.codes_)
+
+
 def test_a_signal_from_outside(table: Path, tmp_path: Path) -> None:
     """The real thing: another process, and a signal once the fit has begun."""
     code = (

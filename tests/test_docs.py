@@ -19,7 +19,10 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 PAGES = (
     "README.md",
-    *(f"docs/{name}.md" for name in ("start", "models", "numbers", "scaling", "loss", "penalty")),
+    *(
+        f"docs/{name}.md"
+        for name in ("start", "models", "numbers", "scaling", "streams", "loss", "penalty")
+    ),
 )
 PUBLIC = (
     "seminmf.anndata",

@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from .models.persistence import load
     from .models.preparation import Standardized
     from .reporting import Report, report
+    from .solve.checkpoint import CheckpointError
     from .solve.loop import Progress
 
 __version__ = "0.1.0"
 __all__ = [
     "NMF",
+    "CheckpointError",
     "FactorKMeans",
     "GraphSemiNMF",
     "L21SemiNMF",
@@ -32,6 +34,7 @@ __all__ = [
 # seconds, and who asks the command line for help, or for one module only, should not wait for it.
 _LATER = {
     "NMF": ".models.estimators",
+    "CheckpointError": ".solve.checkpoint",
     "FactorKMeans": ".models.clustering",
     "GraphSemiNMF": ".models.estimators",
     "L21SemiNMF": ".models.estimators",

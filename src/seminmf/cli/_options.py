@@ -81,6 +81,10 @@ Neighbors = Annotated[int, typer.Option(min=1, help="Neighbours of a sample in t
 TrainingOption = Annotated[
     Training, typer.Option(help="Which of the samples model.seminmf holds: all, some, none.")
 ]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(help="Folder for the state of the fit; the same command goes on from it."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
 
 IdOption = Annotated[str | None, typer.Option("--id", help="Column with names of the samples.")]
@@ -199,7 +203,7 @@ class Choice:
                     f"{option} {count} is more than there are rows, {n_samples:,}; choose fewer."
                 )
 
-    def estimator(self, callback: Callback | None = None) -> Any:
+    def estimator(self, callback: Callback | None = None, checkpoint: Path | None = None) -> Any:
         """The estimator, not fitted; with standardization around it if there is any."""
         from .. import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF, Standardized
 
@@ -207,7 +211,7 @@ class Choice:
         options: dict[str, Any] = {
             "solver": self.solver, "init": self.init, "n_init": self.n_init,
             "max_iter": self.max_iter, "tol": self.tol, "random_state": self.seed,
-            "callback": callback,
+            "callback": callback, "checkpoint": checkpoint,
         }  # fmt: skip
         if self.model in ("l21", "graph"):
             options["n_neighbors"] = self.neighbors

@@ -54,6 +54,7 @@ def fit(
     neighbors: o.Neighbors = 5,
     seed: o.Seed = 0,
     training: o.TrainingOption = o.Training.all,
+    checkpoint: o.Checkpoint = None,
     image_shape: Annotated[
         str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
     ] = None,
@@ -78,7 +79,7 @@ def fit(
     o.describe(talk, table)
     shape = o.image_shape_of(image_shape, table.X.shape[1])
     began = time.monotonic()
-    fitted, stopped = fit_watched(talk, choice, table)
+    fitted, stopped = fit_watched(talk, choice, table, checkpoint)
     seconds = time.monotonic() - began
     parts = Parts.of(fitted)
     outcome = _outcome(parts, seconds, stopped)
@@ -116,15 +117,18 @@ def fit(
     if "report" in files:
         talk.say(f"Report: {out / REPORT}")
     if stopped:
-        raise Stopped(f"Interrupted: the best model so far is in {out}.")
+        on = f" The same command with --force goes on from {checkpoint}." if checkpoint else ""
+        raise Stopped(f"Interrupted: the best model so far is in {out}.{on}")
 
 
-def fit_watched(talk: Talk, choice: o.Choice, table: Table) -> tuple[Any, bool]:
+def fit_watched(
+    talk: Talk, choice: o.Choice, table: Table, checkpoint: Path | None = None
+) -> tuple[Any, bool]:
     """(fitted model, whether Ctrl-C ended it)."""
     choice.check(table.X.shape[0])
     watch = Watch(talk, choice.tol, choice.max_iter, choice.n_init)
     with stoppable(watch), watch:
-        fitted = choice.estimator(watch.callback()).fit(table.X)
+        fitted = choice.estimator(watch.callback(), checkpoint).fit(table.X)
     return fitted, watch.stopping
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg as la
@@ -154,6 +154,25 @@ class LazyCompression:
         """The compression by the cheap way, if it costs no more than so many iterations."""
         if self._space is None and len(self._ways) == 2 and self._ways[0][0] <= iterations:
             self._make(self._ways.pop(0)[1]())
+        return self._space
+
+    def state(self) -> dict[str, Any]:
+        """How long it has waited, which ways were tried, and whether the last one was found."""
+        return {
+            "waited": self._waited, "left": len(self._ways), "made": self._space is not None,
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on waiting as a new one for the same X; what was made is made again."""
+        self._waited = state["waited"]
+        tried = self._ways[: len(self._ways) - state["left"]]
+        self._ways = self._ways[len(tried) :]
+        if state["made"]:
+            self._make(tried[-1][1]())
+
+    @property
+    def space(self) -> Space | None:
+        """The compressed space, if it has been made."""
         return self._space
 
     def _make(self, compression: Compression | None) -> None:

@@ -18,6 +18,7 @@ from ..compiled.iteration import EDGES_PER_ITEM, iteration, phases_of
 from ..compiled.kernels import find_kernels, no_kernels
 from ..compiled.products import padded_width
 from ..compiled.rooms import Sizes, make_room, no_graph
+from ..compiled.state import Point, Step
 from .cutting import cut_each_chunk, largest_part
 
 if TYPE_CHECKING:
@@ -247,6 +248,22 @@ class Rows:
         """The length of each sample's residual; not to be kept."""
         return self._in_given_order(self._current.residuals)
 
+    def state(self) -> dict[str, Any]:
+        """What the next step depends on, in the order in which it is kept here; no copies."""
+        now = self._current
+        return {
+            "codes": now.codes, "residuals": now.residuals, "weights": now.weights,
+            "edges": now.edges, "before": self._trial.codes, "start_eta": self._start_eta,
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a `state` of rows for the same samples, graph and rule."""
+        now = self._current
+        for name in ("codes", "residuals", "weights", "edges"):
+            getattr(now, name)[:] = state[name]
+        self._trial.codes[:] = state["before"]
+        self._start_eta = state["start_eta"]
+
     def _in_given_order(self, rows: FloatArray) -> FloatArray:
         if self._numbering is None:
             return rows
@@ -255,7 +272,7 @@ class Rows:
         return ordered
 
     def _pass(
-        self, new: state.Point, basis: FloatArray | None, omega: FloatArray | None, rule: Rule,
+        self, new: Point, basis: FloatArray | None, omega: FloatArray | None, rule: Rule,
         alpha: float, penalty: float, start_eta: float, eta: float,
     ) -> Statistics:  # fmt: skip
         if basis is not None:
@@ -270,12 +287,12 @@ class Rows:
         loss, graph_penalty, codes_penalty = self._totals.tolist()
         return Statistics(loss, graph_penalty, codes_penalty, moment, self._grams[:k].copy())
 
-    def _step_of(self, rule: Rule) -> state.Step:
+    def _step_of(self, rule: Rule) -> Step:
         if rule.kind not in self._steps:
             self._steps[rule.kind] = rule.step(0.0, 0.0, 0.0, 0.0)
         return self._steps[rule.kind]
 
-    def _structure(self, point: _Point) -> state.Point:
+    def _structure(self, point: _Point) -> Point:
         """The point for compiled code. Codes change their places, so that there are several."""
         key = id(point), id(point.codes), id(self._following)
         if key not in self._structures:

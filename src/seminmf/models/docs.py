@@ -56,6 +56,21 @@ _PARAMETERS = {
     it makes exactly `max_iter` iterations.""",
     "callback": """callable, default=None
     Called after each iteration with a `seminmf.Progress`; a run stops when it returns True.""",
+    "checkpoint": """path or None, default=None
+    Folder in which a fit keeps its state, so that it can go on after it was ended by force: the
+    same fit (parameters, data, version of seminmf) with the same folder resumes where the state
+    was last written, and comes to the same result. It is written after the first iteration, and
+    from then on as often as takes 3 % of the time; also when Ctrl-C or an error of the callback
+    ends the fit, or the callback stops it. A state of another fit is refused. When a fit has come
+    to its end the state is deleted. Fits at the same time need a folder each.""",
+    "warm_start": """bool, default=False
+    Whether `fit` goes on from ``components_`` and ``codes_`` of the last fit, if there was one,
+    instead of `init`. Numbers of samples, features and components must be the same; all other
+    parameters may change. Only these two carry over; one start is made, whatever `n_init` is.""",
+    "forgetting": """float, default=1
+    For `partial_fit`: with each batch all that came before is multiplied by this number. With 1
+    every sample counts the same; with less, a batch counts for about 1 / (1 − forgetting) further
+    ones, and the basis follows a stream that changes.""",
     "verbose": """int, default=0
     Log the objective every so many iterations (logger "seminmf").""",
     "random_state": """int, RandomState or None, default=None
@@ -91,6 +106,9 @@ graph_ : dict or None
     "auto" and "knn" also "features", the number of features or directions in which samples were
     compared, and "recall", the share of the nearest neighbours that were found: 1 if exact,
     measured on some samples if approximate.
+n_samples_seen_ : int
+    Number of samples of the last `fit` and of all batches of `partial_fit` since. After
+    `partial_fit` the attributes of single samples, and the objective, are those of the last batch.
 n_features_in_ : int
     Number of features seen in fit.
 feature_names_in_ : ndarray of shape (n_features,)

@@ -13,19 +13,28 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._files import PathLike
 from .._types import FloatArray
 from ..problem.losses import Loss, Norm, SquaredNorm
 from ..problem.penalties import CodesPenalty
 from . import searches
 from .display import Displayed
 from .docs import documented
-from .persistence import Saveable
-from .validation import DTYPES, check_integer, check_samples, is_dask_array
+from .streaming import _Streaming
+from .validation import (
+    DTYPES,
+    check_flag,
+    check_integer,
+    check_samples,
+    check_weights,
+    is_dask_array,
+)
 
 if TYPE_CHECKING:
     from ..solve.loop import Callback, Progress
+    from .training import Settings, Trained
 
 _log = logging.getLogger("seminmf")
 
@@ -41,7 +50,7 @@ def _graph_words(graph: dict[str, Any] | None) -> list[str]:
     return [found]
 
 
-class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
+class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
     """What the four have in common."""
 
     # What the class stands for, and what stands in for parameters that it does not have.
@@ -55,6 +64,8 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     n_components: int
     callback: Callback | None
+    checkpoint: PathLike | None
+    warm_start: bool
     verbose: int
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -74,28 +85,42 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         -------
         self : object
         """
-        distributed = is_dask_array(X)
-        if distributed:
-            self.n_features_in_ = X.shape[-1]
+        if is_dask_array(X):
+            return self._fit_distributed(X, sample_weight)
+        X = check_samples(self, X)
+        weights = check_weights(sample_weight, X)
+        settings = self._settings()
+        from .training import train
+
+        if self.checkpoint is None:
+            trained = train(X, settings, weights)
         else:
-            X = check_samples(self, X)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+            from .resuming import resumable
+
+            with resumable(type(self).__name__, settings, X, weights) as settings:
+                trained = train(X, settings, weights)
+        self._keep(trained, weights)
+        return self
+
+    def _fit_distributed(self, X: Any, sample_weight: Any) -> Self:
+        weights, settings = check_weights(sample_weight, X), self._settings()
+        from .distributed import train_on_dask
+
+        self._keep(train_on_dask(X, settings, weights), weights)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def _settings(self) -> Settings:
         check_integer("verbose", self.verbose, 0)
-        from .training import PARAMETERS, Settings, train
+        from .training import PARAMETERS, Settings
 
         # scikit-learn's get_params would read the signature of __init__ each time.
         known = {**self._parts, **vars(self), "callback": self._observer()}
-        settings = Settings(**{name: known[name] for name in PARAMETERS})
-        if distributed:
-            from .distributed import train_on_dask
+        return Settings(
+            **{name: known[name] for name in PARAMETERS}, before=self._factors_to_go_on_from()
+        )
 
-            trained = train_on_dask(X, settings, weights)
-        else:
-            trained = train(X, settings, weights)
+    def _keep(self, trained: Trained, weights: FloatArray | None) -> None:
         solution = trained.solution
         self.components_ = np.ascontiguousarray(solution.basis.T)
         self.codes_ = solution.codes + solution.codes.dtype.type(0)  # no −0.0
@@ -110,7 +135,12 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._projector = trained.projector
         self._links, self._member = trained.links, trained.member
         self.graph_ = trained.graph
-        return self
+        self._memory, self._sample_weight = None, weights
+
+    def _factors_to_go_on_from(self) -> tuple[FloatArray, FloatArray] | None:
+        if not check_flag("warm_start", self.warm_start) or not hasattr(self, "codes_"):
+            return None
+        return self.components_.T, self.codes_
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> FloatArray:
         """Factorize X and return the codes V; the same as ``fit(X).codes_``.
@@ -263,6 +293,9 @@ class _PlainFactorization(_Factorization):
         max_iter: int = 200,
         tol: float = 1e-4,
         callback: Callback | None = None,
+        checkpoint: PathLike | None = None,
+        warm_start: bool = False,
+        forgetting: float = 1.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -273,6 +306,9 @@ class _PlainFactorization(_Factorization):
         self.max_iter = max_iter
         self.tol = tol
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.forgetting = forgetting
         self.verbose = verbose
         self.random_state = random_state
 
@@ -319,6 +355,9 @@ class GraphSemiNMF(_Factorization):
         max_iter: int = 200,
         tol: float = 1e-4,
         callback: Callback | None = None,
+        checkpoint: PathLike | None = None,
+        warm_start: bool = False,
+        forgetting: float = 1.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -335,6 +374,9 @@ class GraphSemiNMF(_Factorization):
         self.max_iter = max_iter
         self.tol = tol
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.forgetting = forgetting
         self.verbose = verbose
         self.random_state = random_state
 
@@ -379,13 +421,17 @@ class RobustSemiNMF(L21SemiNMF):
         max_iter: int = 200,
         tol: float = 1e-4,
         callback: Callback | None = None,
+        checkpoint: PathLike | None = None,
+        warm_start: bool = False,
+        forgetting: float = 1.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         super().__init__(
             n_components, alpha=alpha, beta=beta, strength=strength, graph=graph,
             n_neighbors=n_neighbors, l1=l1, solver=solver, init=init, n_init=n_init,
-            max_iter=max_iter, tol=tol, callback=callback, verbose=verbose,
+            max_iter=max_iter, tol=tol, callback=callback, checkpoint=checkpoint,
+            warm_start=warm_start, forgetting=forgetting, verbose=verbose,
             random_state=random_state,
         )  # fmt: skip
         self.loss = loss

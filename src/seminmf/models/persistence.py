@@ -49,7 +49,7 @@ class Saveable:
     """An estimator that can be saved: its parameters and its fitted attributes, ``…_``."""
 
     # Parameters that are not part of a model: they come back as None.
-    _dropped: ClassVar[frozenset[str]] = frozenset({"callback"})
+    _dropped: ClassVar[frozenset[str]] = frozenset({"callback", "checkpoint"})
     # What to do about a parameter whose value cannot be stored.
     _remedies: ClassVar[dict[str, str]] = {}
 
@@ -68,7 +68,8 @@ class Saveable:
         """Write the fitted model to a file that `seminmf.load` reads.
 
         The file holds arrays and JSON, no code, and it appears whole or not at all. What the
-        loaded model computes is the same to the last bit. A ``callback`` is not stored.
+        loaded model computes is the same to the last bit. ``callback`` and ``checkpoint`` are not
+        stored.
 
         The file of a model with a graph holds a copy of the training samples, which new samples
         are tied to, unless ``training`` says otherwise.
@@ -89,7 +90,7 @@ class Saveable:
         model = self if kept is None else self.without_training(kept)
         arrays = Arrays()
         header = {
-            "seminmf": _version(),
+            "seminmf": package_version(),
             "class": type(self).__name__,
             "model": _pack_model(model, arrays, ""),
             "notes": _pack(notes or {}, arrays, "notes"),
@@ -193,7 +194,7 @@ class _UnknownPartError(Exception):
     """A loss or a penalty that is not known here."""
 
 
-def _version() -> str:
+def package_version() -> str:
     try:
         return metadata.version("seminmf")
     except metadata.PackageNotFoundError:  # pragma: no cover

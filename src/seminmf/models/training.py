@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray, IntArray
 from ..data import extremes, row_squares
-from ..data.samples import distinct_rows, typical_length
+from ..data.samples import checksum, distinct_rows, typical_length
 from ..graph import neighbours as graphs
 from ..graph.index import NeighbourIndex, Recipe, automatic_recipe
 from ..problem.losses import Loss, loss_of
@@ -48,10 +48,13 @@ class Settings:
     max_iter: Any
     tol: Any
     callback: Callback | None
+    checkpoint: Any
     random_state: Any
     loss: Any
     graph_measure: Loss
     nonnegative: bool
+    before: tuple[FloatArray, FloatArray] | None = None
+    """Basis and codes of the last fit, to go on from."""
 
     def checked(self, shape: tuple[int, int], dtype: Any) -> Settings:
         """The same with every value checked against the shape of the data."""
@@ -78,7 +81,8 @@ class Settings:
             loss=loss_of(self.loss),
             solver=check.check_choice("solver", self.solver, check.SOLVERS),
             init=check.check_start(self.init, n, m, k, self.nonnegative, dtype),
-            n_init=check.check_integer("n_init", self.n_init, 1),
+            before=check.check_before(self.before, n, m, k, dtype),
+            n_init=check.check_integer("n_init", self.n_init, 1) if self.before is None else 1,
             max_iter=check.check_integer("max_iter", self.max_iter, 1),
             tol=check.check_number("tol", self.tol),
             random_state=random_state,
@@ -118,13 +122,13 @@ class Settings:
     def plan(self, alpha: float, beta: float, mu: float, length: float) -> Plan:
         return Plan(
             self.n_components, self.loss, self.graph_measure, alpha, beta, self.codes_penalty, mu,
-            self.nonnegative, self.solver, self.init, self.n_init,
-            Stopping(self.max_iter, self.tol), self.callback, length,
+            self.nonnegative, self.solver, self.before or self.init, self.n_init,
+            Stopping(self.max_iter, self.tol), self.callback, length, self.checkpoint,
         )  # fmt: skip
 
 
 # Which of the settings an estimator has as parameters, or a class stands for.
-PARAMETERS = tuple(field.name for field in fields(Settings))
+PARAMETERS = tuple(field.name for field in fields(Settings) if field.name != "before")
 
 
 @dataclass(frozen=True)
@@ -213,6 +217,12 @@ def _description(graph: Any, matrix: sp.csr_array, index: NeighbourIndex) -> dic
     return made
 
 
+def _as_found(matrix: sp.csr_array) -> tuple[str, str]:
+    """A graph as part of the description of a fit."""
+    name = "neighbours as they were found (a search that draws random numbers wants a seed)"
+    return name, f"checksum {checksum(matrix)}"
+
+
 def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     """Fit the model that the settings describe to (weighted) samples."""
     settings = settings.checked(X.shape, X.dtype)
@@ -240,6 +250,8 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     matrix, links, index = None, None, None
     if alpha > 0:
         matrix, links, index = _build_graph(settings, data)
+        if settings.checkpoint is not None:
+            settings.checkpoint.describe(*_as_found(matrix))
 
     plan, rng = settings.plan(alpha, beta, mu, length), settings.random_state
     solution = factorize(data, plan, squares, matrix, share, rng)
@@ -266,6 +278,10 @@ def _restrict(settings: Settings, X: Any, member: IntArray) -> Settings:
     if isinstance(settings.init, tuple):
         basis, codes = settings.init
         settings = replace(settings, init=(basis, np.ascontiguousarray(codes[kept])))
+    if settings.before is not None:
+        basis, codes = settings.before
+        _, first = np.unique(member[kept], return_index=True)  # copies have the same code
+        settings = replace(settings, before=(basis, np.ascontiguousarray(codes[kept[first]])))
     if sp.issparse(settings.graph):
         whole = graphs.given_graph(settings.graph, X.shape[0])
         settings = replace(settings, graph=whole[kept][:, kept])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .._types import FloatArray
 
@@ -134,14 +134,20 @@ def check_range(low: float, high: float, nonnegative: bool, dtype: Any) -> None:
             f"X is constant: all its entries are {low:g}, so there is nothing to factorize. "
             "Check how the data were loaded."
         )
+    check_batch(low, high, nonnegative, dtype, _RANGE[dtype.itemsize][0])
+
+
+def check_batch(
+    low: float, high: float, nonnegative: bool, dtype: Any, least: float = -1.0
+) -> None:
+    """The same for a batch that is added to others; it may be constant, or small."""
     if nonnegative and low < 0:
         raise ValueError(
             f"Negative values in data passed to X in NMF.fit: the smallest is {low:g}. "
             "Use SemiNMF or L21SemiNMF, which take mixed signs."
         )
     largest = max(abs(low), abs(high))
-    least, most = _RANGE[dtype.itemsize]
-    if not least < largest < most:
+    if not least < largest < _RANGE[dtype.itemsize][1]:
         raise ValueError(
             f"X has entries up to {largest:g} in absolute value, whose squares are outside the "
             f"range of {dtype}. Rescale X, for example X / {largest:g}."
@@ -183,6 +189,53 @@ def check_start(init: Any, n: int, m: int, k: int, nonnegative: bool, dtype: Any
             )
         factors.append(array)
     return tuple(factors)
+
+
+def check_before(
+    before: tuple[FloatArray, FloatArray] | None, n: int, m: int, k: int, dtype: Any
+) -> tuple[FloatArray, FloatArray] | None:
+    """Basis and codes of the last fit, if they fit samples and components of this one."""
+    if before is None:
+        return None
+    basis, codes = before
+    last = {"n_samples": len(codes), "n_features": len(basis), "n_components": codes.shape[1]}
+    now = {"n_samples": n, "n_features": m, "n_components": k}
+    told = " and ".join(
+        f"{name} was {last[name]} and is {now[name]}" for name in now if last[name] != now[name]
+    )
+    if told:
+        raise ValueError(
+            f"warm_start=True goes on from the last fit, but {told}. Set warm_start=False for a "
+            "fit from a new start, or pass samples and n_components as before."
+        )
+    return (
+        np.array(basis, dtype=dtype, order="C"),
+        np.array(codes, dtype=dtype, order="C"),
+    )
+
+
+def check_share(name: str, value: Any) -> float:
+    """A number above 0 and up to 1."""
+    valid = isinstance(value, Real) and not isinstance(value, bool)
+    if not valid or not 0 < value <= 1:
+        raise ValueError(f"{name} must be a number above 0 and not above 1, got {value!r}.")
+    return float(value)
+
+
+def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
+    """Sample weights as an array; None if there are none."""
+    if sample_weight is None:
+        return None
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    return weights
+
+
+def check_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def check_neighbours(n_neighbors: Any, n_samples: int) -> int:

@@ -17,7 +17,7 @@ W_ij       edge weights, written by ``compiled.edges``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,16 @@ class Objective:
             self.loss, self.graph, self.alpha * scale**self.graph.power, self.beta / scale,
             self.penalty, self.mu * scale**power, self.floors,
         )  # fmt: skip
+
+    def state(self) -> dict[str, Any]:
+        """The numbers that change in a run."""
+        return {
+            "alpha": self.alpha, "beta": self.beta, "mu": self.mu, "floors": asdict(self.floors),
+        }  # fmt: skip
+
+    def restored(self, state: dict[str, Any]) -> Objective:
+        """The same parts with the numbers of a `state`."""
+        return replace(self, **{**state, "floors": Floors(**state["floors"])})
 
     def terms(self, dtype: Any, cancellation: float) -> Terms:
         """For compiled code; residuals below that share of ‖x‖² are computed directly."""

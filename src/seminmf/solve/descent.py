@@ -19,6 +19,7 @@ from ..data import LazyCompression, Rule, Space, Statistics, Subspace
 from ..graph.prepared import NeighbourGraph
 from ..problem.basis import Basis, BasisRule
 from ..problem.objective import Floors, Objective, Terms
+from .checkpoint import State
 
 # ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses half the digits when it is this small against ‖x‖²:
 # such residuals are computed directly. Keyed by the bytes of a number.
@@ -140,6 +141,39 @@ class Descent:
         edge, basis = floors.edge * self.scale, floors.basis / self.scale
         return replace(original, floors=Floors(floors.residual, edge, basis))
 
+    # What can be kept
+
+    def state(self) -> State:
+        """All that the next iteration depends on."""
+        now, (moment, gram) = self._current, self._moments
+        found = now.found
+        return {
+            "confined": self.confined,
+            "compressed": self.whole_space.compression is not None,
+            "objective": self.objective.state(),
+            "scale": self.scale,
+            "from_codes": self._from_codes,
+            "moment": moment,
+            "gram": gram,
+            "terms": [found.loss, found.graph_penalty, found.codes_penalty],
+            "basis": {
+                "U": now.basis.U, "omega": now.basis.omega, "lengths": now.basis.lengths,
+                "penalty": now.basis.penalty,
+            },
+            "rows": self._rows.state(),
+        }  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Go on from a `state` of a descent in the same space, with the same parts."""
+        self.objective, self.scale = self.objective.restored(state["objective"]), state["scale"]
+        self._rows.restore(state["rows"])
+        self._rows.enter(self.space.engine, self._terms())
+        self._moments = state["moment"], state["gram"]
+        self._from_codes = state["from_codes"]
+        loss, graph_penalty, codes_penalty = state["terms"].tolist()
+        found = Statistics(loss, graph_penalty, codes_penalty, *self._moments)
+        self._current = _Point(Basis(**state["basis"]), found)
+
     # One iteration
 
     def iterate(self, eta: float) -> tuple[float, float]:
@@ -210,6 +244,11 @@ class Descent:
     def confined(self) -> bool:
         """Whether the basis is confined to a subspace."""
         return isinstance(self.space, Subspace)
+
+    @property
+    def whole_space(self) -> Space:
+        """Around the subspace, if there is one."""
+        return self.space.wider if isinstance(self.space, Subspace) else self.space
 
     def widen(self) -> float:
         """Go on in the space around the subspace; returns J, now with all its digits."""

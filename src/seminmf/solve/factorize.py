@@ -7,6 +7,7 @@ the compiler.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from ..problem.objective import PAPER_FLOORS, Floors, Objective
 from ..problem.penalties import CodesPenalty
 from ..problem.stationarity import kkt_residual
 from . import starts
+from .checkpoint import Checkpoint, Keeper, State
 from .descent import Descent, Scheme
 from .loop import Callback, Solution, Stopping, run
 from .projection import solve_codes
@@ -68,6 +70,7 @@ class Plan:
     callback: Callback | None
     length: float
     """Typical length of a sample."""
+    checkpoint: Checkpoint | None = None
 
 
 def scheme_of(plan: Plan, n_features: int) -> Scheme:
@@ -112,6 +115,27 @@ def _space(
         weights = _start_weights(plan, engine, share)
         return leading_subspace(space, plan.n_components, weights) or space
     return space
+
+
+def _known_space(
+    plan: Plan,
+    engine: Engine,
+    compression: LazyCompression,
+    share: FloatArray | None,
+    state: State,
+) -> Space:
+    """Where a run was when its ``state`` was kept."""
+    space = compression.space if state["compressed"] else Space(engine)
+    if state.get("confined"):
+        assert space is not None
+        space = leading_subspace(space, plan.n_components, _start_weights(plan, engine, share))
+    assert space is not None
+    return space
+
+
+def _known_factors(state: State) -> tuple[FloatArray, FloatArray]:
+    """Of the right shapes to begin with; the ``state`` is what a run then goes on from."""
+    return state["basis"]["U"].copy(), state["rows"]["codes"].copy()
 
 
 def _with_scale(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
@@ -219,6 +243,16 @@ def _polish(solution: Solution, share: FloatArray | None) -> None:
         solution.history[-1] = value
 
 
+def _around(
+    number: int, rng: np.random.RandomState, compression: LazyCompression, best: Solution | None
+) -> State:
+    """What there is to keep beside the run from start ``number``."""
+    state: State = {
+        "start": number, "rng": rng.get_state(legacy=False), "compression": compression.state(),
+    }  # fmt: skip
+    return state if best is None else {**state, "best": best.state()}
+
+
 def factorize(
     X: Any,
     plan: Plan,
@@ -242,18 +276,36 @@ def factorize(
         graph = None
         if matrix is not None:
             graph = NeighbourGraph.prepare(matrix, squares, engine.dtype, engine.chunk_bounds)
-        for number in range(plan.n_init):
-            space = _space(plan, engine, compression, share, number)
-            start = _make_start(plan, space.engine, share, rng, number)
-            code = code_length(float(np.vdot(start[1], start[1])), engine.n_samples)
-            local = replace(objective, floors=floors_for(plan, start[0], code))
+        checkpoint, found, first = plan.checkpoint, None, 0
+        if checkpoint is not None and checkpoint.found is not None:
+            found = checkpoint.found
+            first = found["start"]
+            rng.set_state(found["rng"])
+            compression.restore(found["compression"])
+            if "best" in found:
+                space = _known_space(plan, engine, compression, share, found["best"])
+                best = Solution.restored(found["best"], space, objective)
+        for number in range(first, plan.n_init):
+            if found is None:
+                space = _space(plan, engine, compression, share, number)
+                start = _make_start(plan, space.engine, share, rng, number)
+                code = code_length(float(np.vdot(start[1], start[1])), engine.n_samples)
+                local = replace(objective, floors=floors_for(plan, start[0], code))
+            else:
+                space = _known_space(plan, engine, compression, share, found["run"]["descent"])
+                start, local = _known_factors(found["run"]["descent"]), objective
             waiting = None if plan.nonnegative else compression
             descent = Descent(
                 space, local, scheme_of(plan, engine.n_features), graph, share, start, waiting
             )
             del space, start  # their arrays are as large as the codes
-            solution = run(descent, plan.stopping, plan.callback, number)
+            keeper = None
+            if checkpoint is not None:
+                keeper = Keeper(checkpoint, partial(_around, number, rng, compression, best))
+            state = None if found is None else found["run"]
+            solution = run(descent, plan.stopping, plan.callback, number, keeper, state)
             del descent
+            found = None
             if best is None or solution.rank < best.rank:
                 best = solution
         assert best is not None

@@ -1,11 +1,13 @@
 """The only outer loop: stopping, history, callback.
 
-What an iteration does is the business of `descent`.
+What an iteration does is the business of `descent`. Between iterations the state of a run is a few
+numbers here and that of its descent: `checkpoint` keeps it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from math import isfinite
@@ -15,6 +17,7 @@ import numpy as np
 from .._types import FloatArray
 from ..data import Space
 from ..problem.objective import Objective
+from .checkpoint import Keeper, State
 from .descent import Descent
 
 # Where J falls by a smaller share than this per iteration, a subspace has given what it can: its
@@ -70,6 +73,22 @@ class Solution:
     def lift(self) -> None:
         self.basis = self.space.lift(self.basis)
 
+    def state(self) -> State:
+        return {
+            "compressed": self.space.compression is not None, "basis": self.basis,
+            "codes": self.codes, "residuals": self.residuals, "objective": self.problem.state(),
+            "history": self.history, "status": self.status.name,
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, state: State, space: Space, problem: Objective) -> Solution:
+        """The solution of a `state`, found in this space for a problem of the same parts."""
+        return cls(
+            space, state["basis"], state["codes"], state["residuals"],
+            problem.restored(state["objective"]), state["history"].tolist(),
+            Status[state["status"]],
+        )  # fmt: skip
+
     @property
     def objective(self) -> float:
         return self.history[-1]
@@ -85,33 +104,85 @@ def run(
     stopping: Stopping,
     callback: Callback | None = None,
     start: int = 0,
+    keeper: Keeper | None = None,
+    state: State | None = None,
 ) -> Solution:
-    """Iterate until one of the reasons in `Status`."""
-    history: list[float] = []
-    previous, eta = descent.value, descent.first_eta
-    status = Status.MAX_ITER
-    for iteration in range(1, stopping.max_iter + 1):
-        value, eta = descent.iterate(eta)
-        history.append(value)
-        if not isfinite(value):
-            status = Status.NONFINITE
-            break
-        if callback is not None and callback(
-            Progress(iteration, value, start, descent.lifted_factors)
-        ):
-            status = Status.STOPPED
-            break
-        fall = previous - value
-        if descent.confined:
-            if fall <= max(stopping.tol, _AT_REST) * abs(previous):
-                history[-1] = value = descent.widen()
-        elif stopping.tol > 0 and fall <= stopping.tol * abs(previous):
-            status = Status.CONVERGED
-            break
-        previous = value
+    """Iterate until one of the reasons in `Status`.
+
+    A ``keeper`` keeps the state between iterations; a ``state`` that was kept is gone on from, and
+    used up.
+    """
+    with nullcontext() if keeper is None else keeper.listening():
+        course = _Run(descent, state)
+        status = course.iterate(stopping, callback, start, keeper)
+    history = course.history
     if descent.confined:
         history[-1] = descent.widen()
     basis, codes = descent.factors()
     return Solution(
         descent.space, basis, codes, descent.residuals(), descent.problem(), history, status
     )
+
+
+class _Run:
+    """Iterations from a start, or from the state in which an earlier run was kept."""
+
+    def __init__(self, descent: Descent, state: State | None = None) -> None:
+        self._descent = descent
+        self.history: list[float] = []
+        self._previous, self._eta = descent.value, descent.first_eta
+        if state is not None:
+            descent.restore(state["descent"])
+            self.history = state["history"].tolist()
+            self._previous, self._eta = state["previous"], state["eta"]
+            state.clear()  # its arrays are as large as the codes
+
+    def state(self) -> State:
+        return {
+            "history": self.history, "previous": self._previous, "eta": self._eta,
+            "descent": self._descent.state(),
+        }  # fmt: skip
+
+    def iterate(
+        self, stopping: Stopping, callback: Callback | None, start: int, keeper: Keeper | None
+    ) -> Status:
+        descent, history = self._descent, self.history
+        while True:
+            if history and self._is_at_rest(stopping):
+                return Status.CONVERGED
+            if len(history) >= stopping.max_iter:
+                return Status.MAX_ITER
+            value, self._eta = descent.iterate(self._eta)
+            history.append(value)
+            if not isfinite(value):
+                return Status.NONFINITE
+            if keeper is not None:
+                keeper.keep(self.state)
+            if callback is not None and self._is_stopped(callback, start, keeper):
+                return Status.STOPPED
+
+    def _is_at_rest(self, stopping: Stopping) -> bool:
+        """Whether the last iteration changed too little; in a subspace, go on in all features."""
+        descent, history, previous = self._descent, self.history, self._previous
+        fall = previous - history[-1]
+        if descent.confined:
+            if fall <= max(stopping.tol, _AT_REST) * abs(previous):
+                history[-1] = descent.widen()
+        elif stopping.tol > 0 and fall <= stopping.tol * abs(previous):
+            return True
+        self._previous = history[-1]
+        return False
+
+    def _is_stopped(self, callback: Callback, start: int, keeper: Keeper | None) -> bool:
+        progress = Progress(
+            len(self.history), self.history[-1], start, self._descent.lifted_factors
+        )
+        try:
+            stopped = bool(callback(progress))
+        except BaseException:
+            if keeper is not None:
+                keeper.write(self.state)
+            raise
+        if stopped and keeper is not None:
+            keeper.stop(self.state)
+        return stopped

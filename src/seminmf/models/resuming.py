@@ -1,0 +1,65 @@
+"""Fits that can be taken up again: which fit a checkpoint is of, in words of its parameters.
+
+Imported when a fit with a checkpoint begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray
+from ..data.samples import checksum
+from ..solve.checkpoint import Checkpoint
+from .persistence import package_version
+from .training import PARAMETERS, Settings
+
+# They do not change the result, or are described otherwise.
+_ASIDE = ("callback", "checkpoint", "random_state")
+
+
+@contextmanager
+def resumable(
+    model: str, settings: Settings, X: Any, weights: FloatArray | None
+) -> Iterator[Settings]:
+    """The settings of a fit with its checkpoint open, and gone when the fit has ended well."""
+    folder = settings.checkpoint
+    if not isinstance(folder, str | PathLike) or not fspath(folder):
+        raise ValueError(f"checkpoint must be None or the path of a folder, got {folder!r}.")
+    checked = settings.checked(X.shape, X.dtype)
+    fit = {
+        "version of seminmf": package_version(),
+        "model": model,
+        **{name: _told(getattr(checked, name)) for name in PARAMETERS if name not in _ASIDE},
+        "random_state": _told(settings.random_state),
+        "last fit to go on from": _told(checked.before),
+        "X": f"{'sparse' if sp.issparse(X) else 'dense'} {X.shape} {X.dtype}",
+        "entries of X": _told(X),
+        "sample_weight": _told(weights),
+    }
+    with Checkpoint(folder, fit) as checkpoint:
+        yield replace(settings, checkpoint=checkpoint)
+
+
+def _told(value: Any) -> str:
+    """A value in words that are the same in the next process."""
+    if isinstance(value, np.ndarray) or sp.issparse(value):
+        return f"checksum {checksum(value.tocsr() if sp.issparse(value) else value)}"
+    if isinstance(value, tuple):
+        return f"({', '.join(_told(item) for item in value)})"
+    if isinstance(value, np.random.RandomState):
+        state = value.get_state(legacy=False)["state"]
+        return f"RandomState with {_told(state['key'])} at {state['pos']}"
+    if hasattr(value, "get_params"):
+        parameters = value.get_params(deep=False).items()
+        told = ", ".join(f"{name}={_told(item)}" for name, item in parameters)
+        return f"{type(value).__name__}({told})"
+    if value is None or isinstance(value, bool | int | float | str | np.generic):
+        return repr(value)
+    return str(getattr(value, "__qualname__", type(value).__name__))

@@ -1,0 +1,178 @@
+"""``partial_fit``: factorizations of samples that come in batches."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from .._types import FloatArray
+from .persistence import Saveable
+from .validation import (
+    DTYPES,
+    check_batch,
+    check_integer,
+    check_samples,
+    check_share,
+    check_weights,
+)
+
+if TYPE_CHECKING:
+    from ..solve.projection import Projector
+    from ..solve.streams import Memory
+    from .training import Settings, Trained
+
+# The fit of the first batch: everything goes on from there, and it is small.
+_FIRST_TOL, _FIRST_ITERATIONS = 1e-6, 1000
+
+
+class _Streaming(Saveable):
+    """A factorization that can also be made batch by batch."""
+
+    n_components: int
+    forgetting: float
+    components_: FloatArray
+    codes_: FloatArray
+    residuals_: FloatArray
+    objective_: float
+    objective_history_: FloatArray
+    n_iter_: int
+    converged_: bool
+    kkt_residual_: float
+    alpha_: float
+    beta_: float
+    _parts: ClassVar[dict[str, Any]]
+    _projector: Projector
+    _links: Any
+    _member: Any
+    _sample_weight: FloatArray | None = None
+    _memory: Memory | None = None
+
+    if TYPE_CHECKING:
+
+        def _settings(self) -> Settings: ...
+        def _keep(self, trained: Trained, weights: FloatArray | None) -> None: ...
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Samples of the last `fit`, and of all batches after it."""
+        return len(self.codes_) if self._memory is None else self._memory.n_samples
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with a batch of samples, which is then forgotten but for two small sums.
+
+        The first batch is fitted as by `fit`, but without a graph. For each further one codes are
+        found for the present basis, the batch is added to the sums Xᵀ(d∘V) and Vᵀ(d∘V) of all
+        batches, and the basis follows from these (online matrix factorization with the weights d
+        of the loss). After `fit` it goes on from that fit. The time for a batch does not depend on
+        how many there were.
+
+        What it promises: memory for one batch; the same robustness as `fit`, sample by sample; and
+        after one or two passes over the samples in random order an objective near that of `fit`
+        without a graph (figures: page "Streams"). What it does not: batches have to be alike,
+        the first one best of all large (100 samples per component), because what came early has
+        been summed up with the basis of that time; and there is no term for a graph.
+        ``alpha`` counts as zero, and ``beta`` too unless there is a penalty on the codes, because
+        one without the other only changes the scale. ``callback`` and ``checkpoint`` have no part
+        in it.
+
+        Afterwards ``components_`` are those of all batches; ``codes_``, ``residuals_`` and
+        ``objective_`` are those of the last batch, and ``n_samples_seen_`` counts all samples.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The first batch has at least ``n_components`` samples.
+        y : ignored
+            For scikit-learn's pipelines.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self : object
+        """
+        forgetting = check_share("forgetting", self.forgetting)
+        if not hasattr(self, "components_"):
+            return self._begin(X, sample_weight)
+        from ..data import extremes
+
+        X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        check_batch(*extremes(X), self._parts["nonnegative"], X.dtype)
+        weights = check_weights(sample_weight, X)
+        share = None if weights is None else weights.astype(X.dtype)
+        return self._go_on(X, share, forgetting)
+
+    def _begin(self, X: Any, sample_weight: Any) -> Self:
+        """The first batch."""
+        from .training import train
+
+        k = check_integer("n_components", self.n_components, 1)
+        X = check_samples(self, X)
+        if X.shape[0] < k:
+            raise ValueError(
+                f"The first batch has {X.shape[0]} samples, fewer than n_components={k}: collect "
+                "at least so many, better 100 times as many, before the first partial_fit."
+            )
+        weights = check_weights(sample_weight, X)
+        settings = self._settings()
+        checked = settings.checked(X.shape, X.dtype)
+        settings = replace(
+            settings, alpha=0.0, beta=settings.beta if checked.codes_penalty else 0.0,
+            graph="knn", callback=None, checkpoint=None, before=None,
+            tol=min(checked.tol, _FIRST_TOL), max_iter=max(checked.max_iter, _FIRST_ITERATIONS),
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            # How near it came is of no interest: the next batches go on.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self._keep(train(X, settings, weights), weights)
+        self.converged_ = False  # on this batch perhaps, but that is not what it is about
+        return self
+
+    def _go_on(self, X: Any, share: FloatArray | None, forgetting: float) -> Self:
+        from ..problem.objective import Objective
+        from ..solve.projection import Projector
+        from ..solve.streams import Past, absorb, basis_rule
+
+        now = self._projector
+        past = self._memory or Past(self.codes_, self.residuals_, self._sample_weight)
+        beta = 0.0 if now.penalty is None else self.beta_ / past.weight
+        objective = Objective(now.loss, now.graph, 0.0, beta, now.penalty, now.mu)
+        rule = basis_rule(self._parts["nonnegative"])
+        found = absorb(X, share, self.components_.T, past, objective, rule, forgetting)
+        basis = found.basis.astype(X.dtype)
+        self._memory, self._sample_weight = found.memory, None
+        self._links = self._member = None
+        self._projector = Projector(
+            basis, now.loss, now.graph, penalty=now.penalty, mu=now.mu
+        )  # fmt: skip
+        self.components_ = np.ascontiguousarray(basis.T)
+        self.codes_, self.residuals_ = found.codes, found.residuals
+        self.objective_, self.objective_history_ = found.objective, np.array([found.objective])
+        self.n_iter_, self.converged_, self.kkt_residual_ = 1, False, np.nan
+        self.alpha_, self.beta_ = 0.0, beta * found.memory.weight
+        return self
+
+    def _saved_state(self) -> dict[str, Any]:
+        """With what `partial_fit` needs to go on."""
+        memory = None if self._memory is None else asdict(self._memory)
+        stream = {"memory": memory, "sample_weight": self._sample_weight}
+        return {**super()._saved_state(), "stream": stream}
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        from ..solve.streams import Memory
+
+        # Files from before there were streams have nothing of the kind.
+        stream = state.pop("stream", {"memory": None, "sample_weight": None})
+        self._memory = None if stream["memory"] is None else Memory(**stream["memory"])
+        self._sample_weight = weights = stream["sample_weight"]
+        super()._restore_state(state)
+        (k, m), memory = self.components_.shape, self._memory
+        if memory is not None and (memory.gram.shape, memory.moment.shape) != ((k, k), (m, k)):
+            raise ValueError(f"the memory of a stream does not fit components_ {(k, m)}")
+        if weights is not None and weights.shape != self.residuals_.shape:
+            raise ValueError(f"sample_weight {weights.shape} does not fit the samples")
