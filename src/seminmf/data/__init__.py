@@ -1,10 +1,11 @@
 """Engines: the only code that reads entries of X, and the state of its rows in a run."""
 
 from .compression import LazyCompression, Space
-from .engine import Engine
+from .engine import Engine, entry_range, squares_of
 from .rows import DESCEND, MULTIPLY, Rows, Rule, Statistics
 from .storage import Visited, row_squares
-from .subspace import Subspace, leading_subspace
+from .stream import Stream
+from .subspace import Subspace, graph_size, leading_features, leading_subspace
 
 __all__ = [
     "DESCEND",
@@ -15,8 +16,13 @@ __all__ = [
     "Rule",
     "Space",
     "Statistics",
+    "Stream",
     "Subspace",
     "Visited",
+    "entry_range",
+    "graph_size",
+    "leading_features",
     "leading_subspace",
     "row_squares",
+    "squares_of",
 ]

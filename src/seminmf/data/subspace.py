@@ -22,6 +22,7 @@ import numpy as np
 from .._types import FloatArray
 from .compression import Space
 from .engine import Engine
+from .stream import Stream
 
 # More directions than components in each step.
 _OVERSAMPLING = 6
@@ -31,6 +32,8 @@ _SEED = 0
 _WORTH_MAKING = 1e7
 # ... where products with a sparse matrix are this many times slower than those with a dense one.
 _SPARSE_SLOWDOWN = 8
+# With a graph a fit has so many arrays of codes more, and for each stored entry of it so many bytes.
+_COPIES, _ENTRY = 2, 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,18 +54,40 @@ class Subspace(Space):
 def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Subspace | None:
     """The leading directions of the samples weighted by √``weights``; None if that does not pay."""
     engine = space.engine
-    width = n_components + _OVERSAMPLING
-    if not _pays(engine, n_components, 2 * width):
+    if not _pays(engine, n_components, 2 * (n_components + _OVERSAMPLING)):
         return None
+    directions, features = _leading(engine, n_components, weights)
+    small = Engine(features, n_components, squares=engine.squares, team=engine.team)
+    return Subspace(engine=small, wider=space, directions=directions)
+
+
+def leading_features(X: Stream, n_components: int) -> FloatArray:
+    """Each sample in the leading directions of X, or as it is if it has no more features."""
+    with Engine(X, n_components) as engine:
+        if engine.n_features <= 2 * (n_components + _OVERSAMPLING):
+            return engine.times(np.eye(engine.n_features, dtype=engine.dtype))
+        return _leading(engine, n_components, np.ones(engine.n_samples, engine.dtype))[1]
+
+
+def graph_size(X: Stream, n_components: int, count: int) -> int:
+    """Bytes that a graph of so many entries takes in a fit, with the features it comes from."""
+    columns = 2 * (n_components + _OVERSAMPLING) + _COPIES * n_components
+    return X.dtype.itemsize * columns * X.shape[0] + _ENTRY * count
+
+
+def _leading(
+    engine: Engine, n_components: int, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(directions, X · directions) of two steps of the sequence."""
+    width = n_components + _OVERSAMPLING
     drawn = np.random.RandomState(_SEED).standard_normal((engine.n_features, width))
-    first = np.linalg.qr(engine.square_times(weights, drawn.astype(engine.dtype))[0])[0]
+    first = np.linalg.qr(engine.square_times(weights, drawn.astype(engine.dtype), keep=False)[0])[0]
     features = np.empty((engine.n_samples, 2 * width), engine.dtype)
     second, features[:, :width] = engine.square_times(weights, first)
     # Orthogonal to the first also where there is nothing left of the second.
     second = np.ascontiguousarray(np.linalg.qr(np.hstack([first, second]))[0][:, width:])
     features[:, width:] = engine.times(second)
-    small = Engine(features, n_components, squares=engine.squares, team=engine.team)
-    return Subspace(engine=small, wider=space, directions=np.hstack([first, second]))
+    return np.hstack([first, second]), features
 
 
 def _pays(engine: Engine, n_components: int, width: int) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray
 from ..problem.losses import Loss, Norm, SquaredNorm
@@ -22,7 +22,7 @@ from . import searches
 from .display import Displayed
 from .docs import documented
 from .persistence import Saveable
-from .validation import DTYPES, check_integer, check_samples
+from .validation import DTYPES, check_integer, check_samples, check_weights
 
 if TYPE_CHECKING:
     from ..solve.loop import Callback, Progress
@@ -47,6 +47,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     n_components: int
     callback: Callback | None
     verbose: int
+    max_memory: int | str | None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Factorize X.
@@ -65,12 +66,8 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         -------
         self : object
         """
-        X = check_samples(self, X)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+        X = check_samples(self, X, self.max_memory)
+        weights = check_weights(sample_weight, X)
         check_integer("verbose", self.verbose, 0)
         from .training import PARAMETERS, Settings, train
 
@@ -123,7 +120,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         codes : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        X = check_samples(self, X, self.max_memory, reset=False)
         codes: FloatArray = self._projector.codes(X)
         return codes
 
@@ -231,6 +228,7 @@ class _PlainFactorization(_Factorization):
         callback: Callback | None = None,
         verbose: int = 0,
         random_state: Any = None,
+        max_memory: int | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.solver = solver
@@ -241,6 +239,7 @@ class _PlainFactorization(_Factorization):
         self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
+        self.max_memory = max_memory
 
 
 @documented
@@ -287,6 +286,7 @@ class GraphSemiNMF(_Factorization):
         callback: Callback | None = None,
         verbose: int = 0,
         random_state: Any = None,
+        max_memory: int | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha
@@ -303,6 +303,7 @@ class GraphSemiNMF(_Factorization):
         self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
+        self.max_memory = max_memory
 
 
 @documented
@@ -347,12 +348,13 @@ class RobustSemiNMF(L21SemiNMF):
         callback: Callback | None = None,
         verbose: int = 0,
         random_state: Any = None,
+        max_memory: int | str | None = None,
     ) -> None:
         super().__init__(
             n_components, alpha=alpha, beta=beta, strength=strength, graph=graph,
             n_neighbors=n_neighbors, l1=l1, solver=solver, init=init, n_init=n_init,
             max_iter=max_iter, tol=tol, callback=callback, verbose=verbose,
-            random_state=random_state,
+            random_state=random_state, max_memory=max_memory,
         )  # fmt: skip
         self.loss = loss
         self.codes_penalty = codes_penalty

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray, IntArray
-from ..data import row_squares
+from ..data import Stream, graph_size, leading_features, squares_of
 from ..data.samples import distinct_rows, typical_length
 from ..graph import neighbours as graphs
 from ..problem.losses import Loss, loss_of
@@ -51,6 +51,7 @@ class Settings:
     loss: Any
     graph_measure: Loss
     nonnegative: bool
+    max_memory: Any
 
     def checked(self, X: Any) -> Settings:
         """The same with every value checked against the data."""
@@ -59,9 +60,12 @@ class Settings:
         check.check_integer("n_neighbors", self.n_neighbors, 1)
         random_state = check.check_seed(self.random_state)
         check.check_callback(self.callback)
+        if isinstance(X, Stream):
+            self._check_stream(X, k)
         check.check_data(X, k, self.nonnegative)
         if isinstance(self.graph, str):
-            check.check_choice("graph", self.graph, ("knn",))
+            choices = ("knn", "auto") if isinstance(X, Stream) else ("knn",)
+            check.check_choice("graph", self.graph, choices)
         elif not sp.issparse(self.graph) and not hasattr(self.graph, "fit_transform"):
             raise ValueError(
                 'graph must be "knn", a sparse matrix of shape (n_samples, n_samples) or a '
@@ -82,6 +86,31 @@ class Settings:
             tol=check.check_number("tol", self.tol),
             random_state=random_state,
         )
+
+    def _check_stream(self, X: Stream, k: int) -> None:
+        """What cannot be done with rows that are in memory some at a time."""
+        if isinstance(self.init, str) and self.init == "kmeans":
+            raise ValueError(
+                'init="kmeans" needs all samples in memory at a time; for a source take "auto", '
+                '"svd", "random" or "exemplar".'
+            )
+        searched = not sp.issparse(self.graph)
+        if self.coupled and searched and not (isinstance(self.graph, str) and self.graph == "auto"):
+            raise ValueError(
+                f"graph={self.graph!r} needs all samples in memory at a time. For a source take "
+                'graph="auto", which looks for neighbours in the leading directions of X, a sparse '
+                "matrix of neighbours, or alpha=0 and beta=0 for a model without a graph."
+            )
+        if self.coupled:
+            count = 2 * self.n_neighbors * X.shape[0] if searched else self.graph.nnz
+            X = X.beside(graph_size(X, k, count))
+        X.check_memory(k)
+
+    @property
+    def coupled(self) -> bool:
+        """Whether there is a graph, as far as it can be told before α is known."""
+        auto = self.alpha == "auto"
+        return bool((auto and self.strength > 0 and self.beta != 0) or (not auto and self.alpha))
 
     def _checked_penalty(self) -> CodesPenalty | None:
         """The penalty on the codes; None if its strength is zero."""
@@ -195,17 +224,25 @@ def _build_graph(settings: Settings, X: Any) -> tuple[sp.csr_array, sp.csr_array
     return graphs.symmetric(links), links, transformer, neighbours
 
 
+def _graph_of_stream(settings: Settings, X: Stream) -> sp.csr_array:
+    """The graph matrix of samples that are in memory some at a time."""
+    if sp.issparse(settings.graph):
+        return graphs.given_graph(settings.graph, X.shape[0])
+    features = leading_features(X, settings.n_components)
+    return graphs.knn_graph(features, min(settings.n_neighbors, X.shape[0] - 1))
+
+
 def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     """Fit the model that the settings describe to (weighted) samples."""
     settings = settings.checked(X)
-    coupled = settings.alpha != 0 and (settings.alpha != "auto" or settings.strength > 0)
-    coupled = coupled and not (settings.alpha == "auto" and settings.beta == 0)
+    coupled = settings.coupled
     if coupled and isinstance(settings.graph, str):
         check.check_neighbours(settings.n_neighbors, X.shape[0])
     given = sp.issparse(settings.graph) or isinstance(settings.init, tuple)
     # Without a graph copies make no difference but to the starts, and only with few samples.
     small = X.shape[0] * X.shape[1] <= _SMALL
     merge = (coupled or small) and not given and settings.solver == "cd"
+    merge = merge and not isinstance(X, Stream)
     samples = _select(X, weights, merge, settings.n_components)
     if samples.member is not None:
         settings = _restrict(settings, X, samples.member)
@@ -213,12 +250,15 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
         check.check_data(samples.X, settings.n_components, settings.nonnegative, which)
     data, share = samples.X, samples.share
 
-    squares = row_squares(data)
+    squares = squares_of(data)
     length = typical_length(squares, share)
     total = float(data.shape[0] if share is None else share.sum())
     alpha, beta, mu = settings.weights(Units(total, length, settings.loss.power))
     matrix, links, transformer, neighbours = None, None, None, 0
-    if alpha > 0:
+    if alpha > 0 and isinstance(data, Stream):
+        matrix = _graph_of_stream(settings, data)
+        data = data.beside(graph_size(data, settings.n_components, matrix.nnz))
+    elif alpha > 0:
         matrix, links, transformer, neighbours = _build_graph(settings, data)
 
     plan, rng = settings.plan(alpha, beta, mu, length), settings.random_state
@@ -226,7 +266,7 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     _warn(solution, settings)
     problem = solution.problem
     projector = Projector(solution.basis, problem.loss, problem.graph, alpha, problem.penalty, mu)
-    if alpha > 0:
+    if alpha > 0 and not isinstance(data, Stream):
         projector = replace(
             projector, training=data, training_codes=solution.codes, n_neighbors=neighbours,
             transformer=transformer,

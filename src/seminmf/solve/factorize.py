@@ -234,7 +234,9 @@ def factorize(
         )
         graph = None
         if matrix is not None:
-            graph = NeighbourGraph.prepare(matrix, squares, engine.dtype, engine.chunk_bounds)
+            graph = NeighbourGraph.prepare(
+                matrix, squares, engine.dtype, engine.chunk_bounds, renumber=engine.whole
+            )
         for number in range(plan.n_init):
             space = _space(plan, engine, compression, share, number)
             start = _make_start(plan, space.engine, share, rng, number)

@@ -146,13 +146,13 @@ def _leading_axes(
         moment = engine.weighted_moment(weights)
         axes = _eigenvectors(moment, width if more else min(rank, width))
         return axes, engine.times(axes.astype(engine.dtype, copy=False))
-    if n <= _EXACT_SIZE:
+    if few_samples(engine):
         small, lift = reduced(engine)
         axes, scores = _leading_axes(small, rank, weights, rng, more=more)
         return lift(axes), scores
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(_POWER_PASSES):
-        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0])[0]
+        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0], keep=False)[0]
     directions = np.linalg.qr(directions)[0]
     scores = engine.times(directions)
     turn = _eigenvectors(scores.T @ (weights * scores), width)
@@ -185,7 +185,8 @@ def _eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
 
 def few_samples(engine: Engine) -> bool:
     """Whether a start is found faster in the span of the samples than in all features."""
-    return engine.n_samples <= _EXACT_SIZE and engine.n_samples < engine.n_features
+    few = engine.n_samples <= _EXACT_SIZE and engine.n_samples < engine.n_features
+    return few and engine.whole
 
 
 def reduced(engine: Engine) -> tuple[Engine, Callable[[FloatArray], FloatArray]]:
