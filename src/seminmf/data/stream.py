@@ -212,8 +212,9 @@ class StreamStorage:
             free = max(_BUFFERS, 2 * largest)
         else:
             free = most - sum(needs.values())
-            if free < min(2 * largest, int(sizes.sum())):
-                self._too_little(most, needs, 2 * largest)
+            least = min(2 * largest, int(sizes.sum()))
+            if free < least:
+                self._too_little(most, needs, least)
         if sizes.sum() <= free:
             return [(0, len(sizes))]
         places, begin, held = [], 0, 0
@@ -226,7 +227,7 @@ class StreamStorage:
 
     def _too_little(self, most: int, needs: dict[str, int], windows: int) -> None:
         n, m = self.shape
-        parts = [*needs.items(), ("two parts of X at a time", windows)]
+        parts = [*needs.items(), ("the rows of X that are in memory at a time", windows)]
         listed = ", ".join(f"{in_words(size)} for {what}" for what, size in parts if size)
         raise ValueError(
             f"max_memory={in_words(most)} is too little for {n:,} × {m:,} numbers: {listed}. Give "

@@ -32,7 +32,7 @@ _SEED = 0
 _WORTH_MAKING = 1e7
 # ... where products with a sparse matrix are this many times slower than those with a dense one.
 _SPARSE_SLOWDOWN = 8
-# With a graph a fit has so many arrays of codes more, and for each stored entry of it so many bytes.
+# With a graph a fit has so many arrays of codes more, and so many bytes for each stored entry.
 _COPIES, _ENTRY = 2, 48
 
 

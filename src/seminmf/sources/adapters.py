@@ -44,8 +44,8 @@ def check_table(what: str, shape: tuple[int, ...], dtype: Any) -> None:
     """Two dimensions, real numbers."""
     if len(shape) != 2:
         raise ValueError(
-            f"{what} has {len(shape)} dimension{'s' * (len(shape) != 1)}, shape {tuple(shape)}; two "
-            "are needed: samples as rows, features as columns."
+            f"{what} has {len(shape)} dimension{'s' * (len(shape) != 1)}, shape {tuple(shape)}; "
+            "two are needed: samples as rows, features as columns."
         )
     if np.dtype(dtype).kind not in "biuf":
         raise ValueError(f"{what} holds values of type {dtype}; real numbers are needed.")
