@@ -20,6 +20,7 @@ from ._folder import (
     Parts,
     check_target,
     folder,
+    in_parts,
     sha256,
     write_report,
     write_run,
@@ -62,6 +63,8 @@ def fit(
     delimiter: o.Delimiter = None,
     header: o.Header = None,
     encoding: o.Encoding = "utf-8",
+    max_memory: o.MaxMemory = None,
+    key: o.Key = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier fit in the folder.")
     ] = False,
@@ -69,9 +72,11 @@ def fit(
     """Factorize a table: writes model, codes, basis, clusters, outlier scores and a report."""
     choice = o.Choice(
         model.value, components, strength, alpha, beta, clusters, standardize.value,
-        solver.value, init.value, n_init, max_iter, tol, neighbors, seed,
+        solver.value, init.value, n_init, max_iter, tol, neighbors, seed, max_memory,
     )  # fmt: skip
-    reading = o.Reading.chosen(id, labels, drop_missing, fill, delimiter, header, encoding)
+    reading = o.Reading.chosen(
+        id, labels, drop_missing, fill, delimiter, header, encoding, max_memory, key
+    )
     check_target(out, force)
     table = reading.read(data)
     o.describe(talk, table)
@@ -122,8 +127,10 @@ def fit_watched(talk: Talk, choice: o.Choice, table: Table) -> tuple[Any, bool]:
     """(fitted model, whether Ctrl-C ended it)."""
     choice.check(table.X.shape[0])
     watch = Watch(talk, choice.tol, choice.max_iter, choice.n_init)
+    # The exact neighbours of the default would need all samples in memory.
+    graph = "auto" if in_parts(table) else None
     with stoppable(watch), watch:
-        fitted = choice.estimator(watch.callback()).fit(table.X)
+        fitted = choice.estimator(watch.callback(), graph).fit(table.X)
     return fitted, watch.stopping
 
 
@@ -131,7 +138,7 @@ def _data(path: str, table: Table) -> dict[str, Any]:
     stdin = path == "-"
     return {
         "path": None if stdin else str(Path(path).absolute()),
-        "sha256": None if stdin else sha256(path),
+        "sha256": None if stdin or Path(path).is_dir() else sha256(path),
         "kind": table.format.kind,
         "rows": table.X.shape[0],
         "columns": table.X.shape[1],

@@ -54,8 +54,10 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Used as it is, without a copy, if it is float64 or float32.
+        X : array-like, CSR matrix or source of shape (n_samples, n_features)
+            Used as it is, without a copy, if it is float64 or float32. A source
+            (`seminmf.sources`), or an array of Zarr or HDF5, is read in parts, within
+            ``max_memory``.
         y : ignored
             For scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -109,11 +111,12 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         Without a graph that is non-negative least squares, min ‖x − Uv‖ over v ≥ 0. With one, the
         sample is tied to its nearest training samples as in the fit. Samples of the training set
-        get their codes of the fit.
+        get their codes of the fit. A model of a source keeps no training samples: with a graph,
+        its new samples are not tied to anything.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or source of shape (n_samples, n_features)
 
         Returns
         -------

@@ -13,6 +13,8 @@ from .adapters import (
     SelectedRows,
     Source,
     check_table,
+    is_number_type,
+    parquet_schema,
 )
 from .opening import open_source, source_of
 
@@ -24,6 +26,8 @@ __all__ = [
     "SelectedRows",
     "Source",
     "check_table",
+    "is_number_type",
     "open_source",
+    "parquet_schema",
     "source_of",
 ]

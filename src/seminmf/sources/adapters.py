@@ -186,12 +186,10 @@ class ParquetSource:
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: list[str] | None = None) -> None:
-        parquet = need("pyarrow.parquet", "Parquet files", "files")
-        place = Path(path)
-        paths = sorted(place.glob("*.parquet")) if place.is_dir() else [place]
+        paths = _parquet_files(Path(path))
         if not paths:
             raise ValueError(f"{path} has no files .parquet.")
-        self._files = [parquet.ParquetFile(file) for file in paths]
+        self._files = [_open_parquet(file) for file in paths]
         schema = self._files[0].schema_arrow
         for file, name in zip(self._files, paths, strict=True):
             if not file.schema_arrow.equals(schema):
@@ -225,6 +223,34 @@ class ParquetSource:
         return rows
 
 
+def _parquet_files(place: Path) -> list[Path]:
+    """A file .parquet itself, or those of a folder; none for anything else."""
+    if place.is_dir():
+        return sorted(place.glob("*.parquet"))
+    return [place] if place.suffix.lower() in (".parquet", ".pq") else []
+
+
+def _open_parquet(path: Path) -> Any:
+    parquet = need("pyarrow.parquet", "Parquet files", "files")
+    try:
+        return parquet.ParquetFile(path)
+    except importlib.import_module("pyarrow").ArrowException as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{path} is not a Parquet file, or is damaged: {reason}") from None
+
+
+def parquet_schema(path: str | os.PathLike[str]) -> Any:
+    """The columns of a Parquet file, or of the first of a folder; None for anything else."""
+    paths = _parquet_files(Path(path))
+    return _open_parquet(paths[0]).schema_arrow if paths else None
+
+
+def is_number_type(kind: Any) -> bool:
+    """Whether a column of Arrow has real numbers."""
+    types = importlib.import_module("pyarrow").types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
 def _table_columns(schema: Any) -> list[str]:
     """Those that are data, and not an index that pandas wrote."""
     noted = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -233,11 +259,10 @@ def _table_columns(schema: Any) -> list[str]:
 
 
 def _number_type(path: Any, name: str, schema: Any) -> str:
-    types = importlib.import_module("pyarrow").types
     if name not in schema.names:
         raise ValueError(f"{path} has no column {name!r}.")
     kind = schema.field(name).type
-    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+    if not is_number_type(kind):
         raise ValueError(
             f"{path}: column {name!r} has values of type {kind}; name the columns with numbers: "
             "ParquetSource(path, columns=[…])."
