@@ -23,7 +23,7 @@ from .cutting import Cuts, cut_stream, cut_visits, largest_part
 from .storage import NOBODY, Visited, consecutive_rows, dense_samples, sparse_samples
 
 # Numbers that a fit keeps for each sample: so many arrays of codes, and single ones.
-_CODES, _SINGLE = 4, 10
+_CODES, _SINGLE = 3, 8
 # Bytes of both windows together where no memory is given.
 _BUFFERS = 2**28
 # Bytes of a row number, and of the column of a stored entry.

@@ -5,7 +5,7 @@ No start is best for all data; `docs/starts.md` has the measurements behind ``"a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import isfinite
 from typing import Any
 
@@ -28,6 +28,8 @@ _ROUNDS = 2
 # Samples nearer to the origin than this share of the mean have their negative scores cut: to lift
 # them above zero would make all columns of the codes nearly parallel.
 _NEAR_ORIGIN = 0.2
+# Samples of a piece.
+_PIECE = 2**14
 
 Start = tuple[FloatArray, FloatArray]
 
@@ -58,23 +60,34 @@ def svd_start(
     root = weights[:, None]
     all_axes, all_scores = _leading_axes(engine, k, root, rng, more=refine)
     axes, scores = all_axes[:, :k], all_scores[:, :k]
-    # An axis points to its longer tail: independent of the order of samples and features.
-    tails = weights @ (scores * scores * scores)
+    # An axis points to its longer tail: independent of the order of samples and features. Nothing
+    # here makes a copy of the scores, which may be as large as memory allows.
+    tails = np.zeros(scores.shape[1])
+    for rows in _pieces(len(scores)):
+        tails += weights[rows] @ (scores[rows] ** 3)
     flip = np.where(tails < 0, engine.dtype.type(-1), engine.dtype.type(1))
-    axes, scores = axes * flip, scores * flip
+    axes *= flip
+    scores *= flip
     first = scores[:, :1]
     if first.min() > 0:
-        far = first[:, 0] >= _NEAR_ORIGIN * float((root * first).sum() / root.sum())
-        lifts = np.maximum(-(scores[far] / first[far]).min(axis=0), 0)
-        codes = np.maximum(scores + lifts * first, 0)
+        near = first[:, 0] < _NEAR_ORIGIN * float(weights @ first[:, 0] / weights.sum())
+        lifts = np.zeros(scores.shape[1], engine.dtype)
+        for rows in _pieces(len(scores)):
+            ratios = np.where(near[rows, None], 0, scores[rows] / first[rows])
+            np.maximum(lifts, -ratios.min(axis=0), out=lifts)
+        codes = lifts * first
+        codes += scores
+        np.maximum(codes, 0, out=codes)
         basis = axes.copy()
         basis[:, 0] -= axes[:, 1:] @ lifts[1:]
     elif k == 1:
         codes, basis = np.maximum(scores, 0), axes
     else:
         axes, scores = axes[:, : k - 1], scores[:, : k - 1]
-        # Along columns, a minimum is several times faster than along short rows.
-        shift = np.minimum(0, np.ascontiguousarray(scores.T).min(axis=0))
+        shift = np.empty(len(scores), engine.dtype)
+        for rows in _pieces(len(scores)):
+            # Along columns, a minimum is several times faster than along short rows.
+            np.minimum(0, np.ascontiguousarray(scores[rows].T).min(axis=0), out=shift[rows])
         codes = np.empty((len(scores), scores.shape[1] + 1), engine.dtype)
         np.subtract(scores, shift[:, None], out=codes[:, :-1])
         np.negative(shift, out=codes[:, -1])
@@ -92,6 +105,12 @@ def svd_start(
     return _contiguous(basis, codes, engine.dtype)
 
 
+def _pieces(n_samples: int) -> Iterator[slice]:
+    """Samples to be handled together where a copy of all would be large."""
+    for start in range(0, n_samples, _PIECE):
+        yield slice(start, min(start + _PIECE, n_samples))
+
+
 def _refined(
     axes: FloatArray, scores: FloatArray, weights: FloatArray, codes: FloatArray, team: Any
 ) -> Start:
@@ -99,8 +118,9 @@ def _refined(
     small = Engine(np.ascontiguousarray(scores), codes.shape[1], team=team)
     rule = LeastSquaresBasis()
     basis = Basis.of(np.zeros((scores.shape[1], codes.shape[1]), codes.dtype))
+    weighted = np.empty_like(codes)
     for _ in range(_ROUNDS):
-        weighted = weights * codes
+        np.multiply(weights, codes, out=weighted)
         moment = small.adjoint_times(weighted)
         basis = rule.step(moment, codes.T @ weighted, basis, 0.0, 1.0)
         nonnegative_codes(small, basis.U, codes)
