@@ -3,11 +3,12 @@
 from .compression import LazyCompression, Space
 from .engine import Engine, entry_range, squares_of
 from .rows import DESCEND, MULTIPLY, Rows, Rule, Statistics
-from .storage import Visited, row_squares
+from .storage import CANCELLATION, Visited, row_squares
 from .stream import Stream
 from .subspace import Subspace, graph_size, leading_features, leading_subspace
 
 __all__ = [
+    "CANCELLATION",
     "DESCEND",
     "MULTIPLY",
     "Engine",

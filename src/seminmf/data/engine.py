@@ -30,6 +30,8 @@ _Result = TypeVar("_Result")
 # Strips in which X·Xᵀ is calculated: as many for any number of threads, so that every digit is the
 # same, and none so narrow that BLAS becomes slow.
 _MOST_STRIPS, _STRIP_ROWS = 4, 128
+# Sparse rows with fewer entries count as so long: their products have some numbers too.
+_FEWEST_ENTRIES = 16
 # Sums over all rows are made in so many parts, for any number of threads and of windows.
 _PARTS = 16
 
@@ -139,7 +141,7 @@ class Engine:
         """Samples of a window that Python visits together."""
         bounds, entries = self.cuts.bounds, self.n_features
         if self.sparse:
-            entries = max(1, self.stored // self.n_samples)
+            entries = max(_FEWEST_ENTRIES, self.stored // self.n_samples)
         chunks = range(*window.chunks)
         return [
             rows

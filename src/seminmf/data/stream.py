@@ -56,10 +56,12 @@ class Stream:
     source : Source
     max_memory : int or None
         Bytes; None stands for what is kept for each sample, and 256 MB for windows.
+    graph : int
+        Bytes of it that a graph takes.
     """
 
-    def __init__(self, source: Source, max_memory: int | None) -> None:
-        self.source, self.max_memory = source, max_memory
+    def __init__(self, source: Source, max_memory: int | None, graph: int = 0) -> None:
+        self.source, self.max_memory, self.graph = source, max_memory, graph
         self.shape: tuple[int, int] = source.shape
         self.dtype = np.dtype(np.float32 if source.dtype == np.float32 else np.float64)
         self.indptr: IntArray | None = getattr(source, "indptr", None)
@@ -72,11 +74,11 @@ class Stream:
         """Some of the samples."""
         return Stream(SelectedRows(self.source, numbers), self.max_memory)
 
-    def beside(self, size: int) -> Stream:
-        """The same with so many bytes less, because something else needs them."""
-        less = None if self.max_memory is None else self.max_memory - size
-        stream = Stream(self.source, less)
-        stream.__dict__["survey"] = self.survey
+    def with_graph(self, size: int) -> Stream:
+        """The same with a graph of so many bytes."""
+        stream = Stream(self.source, self.max_memory, size)
+        if "survey" in self.__dict__:
+            stream.__dict__["survey"] = self.survey
         return stream
 
     def check_memory(self, n_components: int) -> None:
@@ -189,6 +191,7 @@ class StreamStorage:
         per_row = size * (_CODES * k + _SINGLE) + (_INDEX * 2 if self.sparse else 0)
         return {
             "codes and what else is kept for each sample": n * per_row,
+            "the graph": self._stream.graph,
             "sums": 2 * shards * m * padded_width(k, self.dtype) * size,
             "reading": reading,
         }

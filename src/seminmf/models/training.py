@@ -60,9 +60,6 @@ class Settings:
         check.check_integer("n_neighbors", self.n_neighbors, 1)
         random_state = check.check_seed(self.random_state)
         check.check_callback(self.callback)
-        if isinstance(X, Stream):
-            self._check_stream(X, k)
-        check.check_data(X, k, self.nonnegative)
         if isinstance(self.graph, str):
             choices = ("knn", "auto") if isinstance(X, Stream) else ("knn",)
             check.check_choice("graph", self.graph, choices)
@@ -71,7 +68,7 @@ class Settings:
                 'graph must be "knn", a sparse matrix of shape (n_samples, n_samples) or a '
                 f"scikit-learn neighbours transformer, got {type(self.graph).__name__}."
             )
-        return replace(
+        checked = replace(
             self,
             n_components=k,
             alpha=check.check_penalty("alpha", self.alpha),
@@ -86,6 +83,10 @@ class Settings:
             tol=check.check_number("tol", self.tol),
             random_state=random_state,
         )
+        if isinstance(X, Stream):
+            checked._check_stream(X, k)
+        check.check_data(X, k, self.nonnegative)
+        return checked
 
     def _check_stream(self, X: Stream, k: int) -> None:
         """What cannot be done with rows that are in memory some at a time."""
@@ -103,7 +104,7 @@ class Settings:
             )
         if self.coupled:
             count = 2 * self.n_neighbors * X.shape[0] if searched else self.graph.nnz
-            X = X.beside(graph_size(X, k, count))
+            X = X.with_graph(graph_size(X, k, count))
         X.check_memory(k)
 
     @property
@@ -257,7 +258,7 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     matrix, links, transformer, neighbours = None, None, None, 0
     if alpha > 0 and isinstance(data, Stream):
         matrix = _graph_of_stream(settings, data)
-        data = data.beside(graph_size(data, settings.n_components, matrix.nnz))
+        data = data.with_graph(graph_size(data, settings.n_components, matrix.nnz))
     elif alpha > 0:
         matrix, links, transformer, neighbours = _build_graph(settings, data)
 
