@@ -21,10 +21,10 @@ from seminmf.sources import (
     FileSource,
     MatrixSource,
     ParquetSource,
-    SelectedRows,
     Source,
     open_source,
 )
+from seminmf.sources.adapters import SelectedRows
 
 N, M, K = 1_503, 24, 3
 X = cone(N, M, K, seed=3)

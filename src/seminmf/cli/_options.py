@@ -133,7 +133,8 @@ class Reading:
         return cls(id, labels, missing, delimiter, header, encoding, max_memory, key)
 
     def read(self, path: str, features: Any = None) -> Table:
-        from ..io import is_in_parts, open_table, read_table
+        from ..io import open_table, read_table
+        from ..io._sources import is_in_parts
 
         options = asdict(self)
         most, key = options.pop("max_memory"), options.pop("key")

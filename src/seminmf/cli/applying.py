@@ -82,7 +82,7 @@ def residuals(parts: Parts, X: Any, codes: Any) -> Any:
     import numpy as np
     import scipy.sparse as sp
 
-    from ..sources import source_of
+    from ..sources.opening import source_of
 
     found = np.empty(X.shape[0])
     source = source_of(X, mapped=False)

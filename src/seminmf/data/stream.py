@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
 from ..compiled.products import padded_width
-from ..sources import SelectedRows, Source
+from ..sources.adapters import SelectedRows, Source
 from .cutting import Cuts, cut_stream, cut_visits, largest_part
 from .storage import NOBODY, Visited, consecutive_rows, dense_samples, sparse_samples
 

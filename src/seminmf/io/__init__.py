@@ -7,7 +7,7 @@ and the remedy.
 """
 
 from ._read import read_table
-from ._sources import is_in_parts, open_table
+from ._sources import open_table
 from ._table import Format, Skipped, Table, TableError
 from ._write import write_table
 
@@ -16,7 +16,6 @@ __all__ = [
     "Skipped",
     "Table",
     "TableError",
-    "is_in_parts",
     "open_table",
     "read_table",
     "write_table",

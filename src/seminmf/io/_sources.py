@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._files import PathLike
-from ..sources import ParquetSource, Source, is_number_type, open_source, parquet_schema
+from ..sources.adapters import ParquetSource, Source, is_number_type, parquet_schema
+from ..sources.opening import open_source
 from ._table import Format, Skipped, Table, TableError
 
 # What is never read as a whole.

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._types import FloatArray, IntArray
-from ..sources import source_of
+from ..sources.opening import source_of
 from .persistence import Saveable
 from .validation import check_choice
 

@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .._types import FloatArray
-from ..sources import check_table, source_of
+from ..sources.adapters import check_table
+from ..sources.opening import source_of
 
 DTYPES = (np.float64, np.float32)
 SOLVERS = ("cd", "mu")
