@@ -32,6 +32,7 @@ PUBLIC = (
     "seminmf.metrics",
     "seminmf.penalties",
     "seminmf.plotting",
+    "seminmf.sources",
 )
 
 matplotlib.use("Agg")
@@ -110,7 +111,8 @@ def test_the_api_page_has_every_public_name() -> None:
         *(
             f"seminmf.{name}"
             for name in (
-                "anndata", "datasets", "io", "losses", "metrics", "penalties", "plotting"
+                "anndata", "datasets", "io", "losses", "metrics", "penalties", "plotting",
+                "sources",
             )
         ),
     )  # fmt: skip

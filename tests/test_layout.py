@@ -24,7 +24,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
         "_types _files",
-        "embedding metrics datasets",
+        "embedding metrics datasets sources",
         "compiled",
         "data",
         "graph",

@@ -128,6 +128,13 @@ def sha256(path: str) -> str:
     return digest.hexdigest()
 
 
+def in_parts(table: Table) -> bool:
+    """Whether a table is read in parts."""
+    from ..sources import Source
+
+    return isinstance(table.X, Source)
+
+
 def keys(table: Table, format: Format) -> dict[str, Any]:
     """Columns that say which sample a row is; none where a file holds numbers alone."""
     if table.ids is not None:
@@ -180,6 +187,12 @@ def write_report(
 ) -> None:
     """The page about a fit; samples without ids go by their row in the file."""
     from ..reporting import report
+
+    if in_parts(table):
+        raise ValueError(
+            f"it would show samples, and {table.source} is read in parts. Fit to a part of it that "
+            "fits in memory to see one."
+        )
 
     ids = [f"row {row + 1}" for row in table.rows] if table.ids is None else table.ids
     report(

@@ -53,7 +53,10 @@ class Fill(StrEnum):
     median = "median"
 
 
-_FORMATS = "CSV, TSV (also .gz), Parquet, NPY, NPZ, Matrix Market or H5AD; - is CSV from stdin."
+_FORMATS = (
+    "CSV, TSV (also .gz), Parquet, NPY, NPZ, Matrix Market or H5AD; - is CSV from stdin; HDF5, and "
+    "folders of Zarr or Parquet, are read in parts."
+)
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=f"Table: {_FORMATS}")]
 Components = Annotated[int, typer.Option("--components", "-k", min=1, help="Number of parts.")]
 ModelOption = Annotated[
@@ -100,6 +103,11 @@ Header = Annotated[
     bool | None, typer.Option(help="Whether a text file names its columns; found out if left.")
 ]
 Encoding = Annotated[str, typer.Option(help="Of a text file.")]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Read the table in parts, within so much, as in 2GB."),
+]
+Key = Annotated[str | None, typer.Option(help="Which array of an HDF5 file or Zarr group.")]
 OutFile = Annotated[
     str,
     typer.Option("--out", "-o", help="File to write, by its ending; - is CSV to stdout."),
@@ -116,6 +124,8 @@ class Reading:
     delimiter: str | None = None
     header: bool | None = None
     encoding: str = "utf-8"
+    max_memory: str | None = None
+    key: str | None = None
 
     @classmethod
     def chosen(
@@ -127,30 +137,47 @@ class Reading:
         delimiter: str | None,
         header: bool | None,
         encoding: str,
+        max_memory: str | None = None,
+        key: str | None = None,
     ) -> Reading:
         if drop_missing and fill is not None:
             raise ValueError("--drop-missing and --fill exclude each other; choose one.")
         missing = "drop" if drop_missing else "error" if fill is None else fill.value
-        return cls(id, labels, missing, delimiter, header, encoding)
+        return cls(id, labels, missing, delimiter, header, encoding, max_memory, key)
 
     def read(self, path: str, features: Any = None) -> Table:
-        from ..io import read_table
+        from ..io import open_table, read_table
+        from ..io._sources import is_in_parts
 
-        return read_table(path, features=features, **asdict(self))
+        options = asdict(self)
+        most, key = options.pop("max_memory"), options.pop("key")
+        if most is None and key is None and not is_in_parts(path):
+            return read_table(path, features=features, **options)
+        for name, default in asdict(Reading()).items():
+            if name in options and options[name] != default:
+                flag = "drop-missing and --fill" if name == "missing" else name
+                raise ValueError(
+                    f"--{flag} is not for tables that are read in parts, as {path} is; leave it "
+                    "out, or give a table that is read as a whole (without --max-memory)."
+                )
+        return open_table(path, key=key, features=features)
 
 
 def describe(talk: Talk, table: Table) -> None:
     """Say what was read, what was skipped, and why."""
+    import numpy as np
     import scipy.sparse as sp
 
     n, m = table.X.shape
-    kind = "sparse matrix" if sp.issparse(table.X) else "numeric"
+    sparse = sp.issparse(table.X) or getattr(table.X, "indptr", None) is not None
+    kind = "sparse matrix" if sparse else "numeric"
     parts = [f"{n:,} rows", f"{m:,} {kind} column{'s' * (m != 1)}"]
     if table.id_name is not None:
         parts.append(f"ids from {table.id_name!r}")
     if table.label_name is not None:
         parts.append(f"labels from {table.label_name!r}")
-    talk.say(f"Read {table.source}: {', '.join(parts)}.")
+    verb = "Read" if isinstance(table.X, np.ndarray) or sp.issparse(table.X) else "Opened"
+    talk.say(f"{verb} {table.source}: {', '.join(parts)}.")
     if table.n_dropped:
         talk.say(f"Left out {table.n_dropped:,} rows with missing values.")
     if table.n_filled:
@@ -180,6 +207,7 @@ class Choice:
     tol: float
     neighbors: int
     seed: int
+    max_memory: str | None = None
 
     def __post_init__(self) -> None:
         penalties = {"--strength": self.strength, "--alpha": self.alpha, "--beta": self.beta}
@@ -211,7 +239,7 @@ class Choice:
         options: dict[str, Any] = {
             "solver": self.solver, "init": self.init, "n_init": self.n_init,
             "max_iter": self.max_iter, "tol": self.tol, "random_state": self.seed,
-            "callback": callback, "checkpoint": checkpoint,
+            "callback": callback, "checkpoint": checkpoint, "max_memory": self.max_memory,
         }  # fmt: skip
         if self.model in ("l21", "graph"):
             options["n_neighbors"] = self.neighbors

@@ -41,6 +41,8 @@ def read_for(
     talk: Talk, parts: Parts, notes: dict[str, Any], data: str, reading: o.Reading
 ) -> Table:
     """Samples with the features of the model, in its order where they have names."""
+    if reading.max_memory is not None:
+        parts.factorizer.set_params(max_memory=reading.max_memory)
     names = notes.get("feature_names") if notes.get("named") else None
     if names is None and hasattr(parts.model, "feature_names_in_"):
         names = list(parts.model.feature_names_in_)
@@ -80,9 +82,13 @@ def residuals(parts: Parts, X: Any, codes: Any) -> Any:
     import numpy as np
     import scipy.sparse as sp
 
+    from ..sources.opening import source_of
+
     found = np.empty(X.shape[0])
+    source = source_of(X, mapped=False)
     for low in range(0, X.shape[0], _BLOCK):
-        rows = X[low : low + _BLOCK]
+        high = min(low + _BLOCK, X.shape[0])
+        rows = X[low:high] if source is None else source.read(low, high)
         rows = rows.toarray() if sp.issparse(rows) else rows
         fitted = codes[low : low + _BLOCK] @ parts.factorizer.components_
         found[low : low + _BLOCK] = np.linalg.norm(rows - fitted, axis=1)
@@ -101,10 +107,14 @@ def transform(
     delimiter: o.Delimiter = None,
     header: o.Header = None,
     encoding: o.Encoding = "utf-8",
+    max_memory: o.MaxMemory = None,
+    key: o.Key = None,
 ) -> None:
     """Codes of new samples in a fitted model: how much of each part they have."""
     talk.data_on_stdout = talk.data_on_stdout or out == "-"
-    reading = o.Reading.chosen(id, None, drop_missing, fill, delimiter, header, encoding)
+    reading = o.Reading.chosen(
+        id, None, drop_missing, fill, delimiter, header, encoding, max_memory, key
+    )
     _check_out(out)
     parts, notes = load_model(model)
     table = read_for(talk, parts, notes, data, reading)
@@ -156,20 +166,24 @@ def cluster(
     delimiter: o.Delimiter = None,
     header: o.Header = None,
     encoding: o.Encoding = "utf-8",
+    max_memory: o.MaxMemory = None,
+    key: o.Key = None,
 ) -> None:
     """Clusters and outlier scores: of a table, of new samples in a model, or of its own samples.
 
     With DATA alone a model is fitted and not kept (needs -k); seminmf fit keeps it.
     """
     talk.data_on_stdout = talk.data_on_stdout or out == "-"
-    reading = o.Reading.chosen(id, labels, drop_missing, fill, delimiter, header, encoding)
+    reading = o.Reading.chosen(
+        id, labels, drop_missing, fill, delimiter, header, encoding, max_memory, key
+    )
     _check_out(out)
     if data is None and not o.is_model(model_or_data):
         if components is None:
             raise ValueError("a table needs the number of parts, as in -k 10; see --help.")
         choice = o.Choice(
             model.value, components, strength, alpha, beta, clusters, standardize.value,
-            solver.value, init.value, n_init, max_iter, tol, neighbors, seed,
+            solver.value, init.value, n_init, max_iter, tol, neighbors, seed, max_memory,
         )  # fmt: skip
         table = reading.read(model_or_data)
         o.describe(talk, table)

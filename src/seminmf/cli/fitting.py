@@ -64,6 +64,8 @@ def fit(
     delimiter: o.Delimiter = None,
     header: o.Header = None,
     encoding: o.Encoding = "utf-8",
+    max_memory: o.MaxMemory = None,
+    key: o.Key = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier fit in the folder.")
     ] = False,
@@ -71,9 +73,11 @@ def fit(
     """Factorize a table: writes model, codes, basis, clusters, outlier scores and a report."""
     choice = o.Choice(
         model.value, components, strength, alpha, beta, clusters, standardize.value,
-        solver.value, init.value, n_init, max_iter, tol, neighbors, seed,
+        solver.value, init.value, n_init, max_iter, tol, neighbors, seed, max_memory,
     )  # fmt: skip
-    reading = o.Reading.chosen(id, labels, drop_missing, fill, delimiter, header, encoding)
+    reading = o.Reading.chosen(
+        id, labels, drop_missing, fill, delimiter, header, encoding, max_memory, key
+    )
     check_target(out, force)
     table = reading.read(data)
     o.describe(talk, table)
@@ -136,7 +140,7 @@ def _data(path: str, table: Table) -> dict[str, Any]:
     stdin = path == "-"
     return {
         "path": None if stdin else str(Path(path).absolute()),
-        "sha256": None if stdin else sha256(path),
+        "sha256": None if stdin or Path(path).is_dir() else sha256(path),
         "kind": table.format.kind,
         "rows": table.X.shape[0],
         "columns": table.X.shape[1],

@@ -34,11 +34,12 @@ def report(
         raise ValueError(
             f"{folder}: the fit read standard input; give the same table with --data FILE."
         )
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise FileNotFoundError(
             f"{path}: the table of the fit is gone; say where with --data FILE."
         )
-    if sha256(path) != run["data"]["sha256"] and run["data"]["sha256"] is not None:
+    known = run["data"]["sha256"]
+    if known is not None and sha256(path) != known:
         raise ValueError(
             f"{path} is not the table of the fit any more: its content has changed. Give the "
             "original with --data FILE, or fit again."

@@ -31,7 +31,7 @@ _FEW_SAMPLES = 512
 
 
 def phases_of(colours, chunks):
-    """The number of phases of an iteration with so many colours, in all chunks together."""
+    """The number of phases of a call with so many colours, in all of its chunks together."""
     return colours + 2 * chunks + 1
 
 
@@ -249,22 +249,25 @@ def iteration(call, number, room, run, basis, old, new, step):
     Without a graph each row first makes its starting point from its old code and from the one
     before that, which it finds in ``new``, by ``start_eta``. With one, the codes of ``new`` are
     those points already, and the next ones are left in ``following``. To measure a point, or to
-    sum over it, it is both ``old`` and ``new``.
+    sum over it, it is both ``old`` and ``new``. A step may take several calls, each for the next
+    chunks; it is complete after that with the last.
     """
     if not enter(call, number, room):
         return 0
     coupled = step.alpha > 0
     phase = offers = 0
-    for chunk in range(run.cuts.chunks.shape[0] - 1):
+    cuts = run.cuts
+    last = cuts.end == cuts.chunks.shape[0] - 1
+    for chunk in range(cuts.begin, cuts.end):
         if coupled and step.rule == DESCEND:
             offers += _products_of_shards(call, phase, run, room, chunk, basis)
             offers += _colours(call, phase + 1, run, room, chunk, basis, old, new, step)
             phase += 1 + run.graph.groups[chunk + 1] - run.graph.groups[chunk]
         offers += _visit_shards(call, phase, run, room, chunk, basis, old, new, step)
         phase += 1
-    if coupled and step.rule != SUM:
+    if last and coupled and step.rule != SUM:
         offers += _edges(call, phase, run, room, new)
     offers += leave(call, number, room)
-    if room.leads:
+    if last and room.leads:
         _add_up(run.sums)
     return offers

@@ -75,7 +75,7 @@ def run_without_samples(count: int, dtype: Any) -> state.Run:
             lower=False, indices=nobody, indptr=nobody, ones=nothing, numbering=numbers,
             squares=nothing, share=nothing, blas=0,
         ),
-        cuts=state.Cuts(blocks=numbers, shards=numbers, chunks=numbers),
+        cuts=state.Cuts(blocks=numbers, shards=numbers, chunks=numbers, begin=0, end=0),
         graph=no_graph(dtype),
         terms=state.Terms(
             loss=0, loss_parameters=floats, graph=0, graph_parameters=floats, penalty=0,

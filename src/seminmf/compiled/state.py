@@ -31,9 +31,13 @@ class Kernels(Structure):
 
 
 class Cuts(Structure):
-    """Bounds of the blocks of rows, of the shards of blocks and of the chunks of shards."""
+    """Bounds of the blocks of rows, of the shards of blocks and of the chunks of shards.
 
-    fields = ("blocks", "shards", "chunks")
+    A call goes through the chunks from ``begin`` to ``end``: through all of them, or through those
+    whose rows are in memory. The call with the first clears the sums, that with the last adds up.
+    """
+
+    fields = ("blocks", "shards", "chunks", "begin", "end")
 
 
 class Graph(Structure):

@@ -154,6 +154,17 @@ class Structure:
         for name, value in numbers.items():
             self._slots[self._numba_type_.slots[name]] = value
 
+    def set_vector(self, name: str, vector: Any, first: int = 0) -> None:
+        """Have a field begin so that its entry number ``first`` is the first of a vector.
+
+        For entries that are in memory one part at a time. Those before ``first`` are not there.
+        """
+        values = self._values
+        if vector.dtype != values[name].dtype or vector.ndim != 1 or not vector.flags.c_contiguous:
+            raise ValueError(f"{type(self).__name__}: {name} is another kind of array")
+        self._slots[self._numba_type_.slots[name]] = _address(vector) - first * vector.itemsize
+        values[name] = vector
+
 
 def _bits(number: float) -> int:
     """The bits of a floating-point number, as those of an integer."""

@@ -1,12 +1,14 @@
 """Engines: the only code that reads entries of X, and the state of its rows in a run."""
 
 from .compression import LazyCompression, Space
-from .engine import Engine
+from .engine import Engine, entry_range, squares_of
 from .rows import DESCEND, MULTIPLY, Rows, Rule, Statistics
-from .storage import Visited, extremes, row_squares
-from .subspace import Subspace, leading_subspace
+from .storage import CANCELLATION, Visited, row_squares
+from .stream import Stream
+from .subspace import Subspace, graph_size, leading_subspace
 
 __all__ = [
+    "CANCELLATION",
     "DESCEND",
     "MULTIPLY",
     "Engine",
@@ -15,9 +17,12 @@ __all__ = [
     "Rule",
     "Space",
     "Statistics",
+    "Stream",
     "Subspace",
     "Visited",
-    "extremes",
+    "entry_range",
+    "graph_size",
     "leading_subspace",
     "row_squares",
+    "squares_of",
 ]

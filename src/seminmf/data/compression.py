@@ -128,7 +128,7 @@ class LazyCompression:
         self._space: Space | None = None
         self._ways: list[tuple[float, Callable[[], Compression | None]]] = []
         n, m = engine.n_samples, engine.n_features
-        if m > n and not engine.sparse:
+        if m > n and not engine.sparse and engine.whole:
             cheap, dear = _patience(n, m, n_components)
             self._ways = [
                 (cheap, lambda: GramCompression.attempt(engine)),

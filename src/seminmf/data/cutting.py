@@ -28,6 +28,9 @@ _SMALL = 2**15
 _MOST_SHARDS = 16
 # With more features than this the products take so long that chunks make no difference.
 _MOST_FEATURES_FOR_CHUNKS = 512
+# A chunk of a source is read as a whole, and twice as much of memory is the least for it: of wide
+# rows it has fewer shards, down to so many.
+_CHUNK, _FEWEST_SHARDS = 2**22, 4
 # Numbers that Python visits at a time: more than a block, because a visit costs some microseconds.
 _VISITED = 2**17
 
@@ -43,7 +46,19 @@ class Cuts:
     @cached_property
     def structure(self) -> Any:
         """The same for compiled code."""
-        return Structure(blocks=self.blocks, shards=self.shards, chunks=self.chunks)
+        return Structure(
+            blocks=self.blocks, shards=self.shards, chunks=self.chunks, begin=0, end=self.count
+        )
+
+    @property
+    def count(self) -> int:
+        """Of chunks."""
+        return len(self.chunks) - 1
+
+    @property
+    def bounds(self) -> IntArray:
+        """Of the chunks, in samples."""
+        return self.blocks[self.shards[self.chunks]]
 
     @property
     def most_shards(self) -> int:
@@ -82,10 +97,11 @@ def cut_rows(
     return Cuts(_evenly(n_samples, count), shards, np.array([0, len(shards) - 1]))
 
 
-def cut_visits(n_samples: int, n_features: int) -> list[slice]:
-    """Samples that Python visits together."""
+def cut_visits(start: int, stop: int, n_features: int) -> list[slice]:
+    """Samples of a chunk that Python visits together."""
+    n_samples = stop - start
     count = min(max(1, round(n_samples * n_features / _VISITED)), n_samples)
-    return [slice(*ends) for ends in pairwise(_evenly(n_samples, count).tolist())]
+    return [slice(*ends) for ends in pairwise((start + _evenly(n_samples, count)).tolist())]
 
 
 def chunk_bounds(n_samples: int, n_features: int, n_components: int) -> IntArray:
@@ -97,9 +113,22 @@ def chunk_bounds(n_samples: int, n_features: int, n_components: int) -> IntArray
     return _evenly(n_samples, count)
 
 
-def cut_each_chunk(bounds: IntArray) -> Cuts:
+def cut_each_chunk(bounds: IntArray, count: int = _MOST_SHARDS) -> Cuts:
     """As many shards for each of the chunks with these bounds, each of one block."""
-    cuts = [np.linspace(*ends, _MOST_SHARDS + 1)[:-1] for ends in pairwise(bounds)]
+    cuts = [np.linspace(*ends, count + 1)[:-1] for ends in pairwise(bounds)]
     blocks = np.append(np.concatenate(cuts), bounds[-1]).astype(np.int64)
     shards = np.arange(len(blocks))
-    return Cuts(blocks, shards, shards[::_MOST_SHARDS].copy())
+    return Cuts(blocks, shards, shards[::count].copy())
+
+
+def cut_stream(n_samples: int, entries_per_row: int, n_features: int, n_components: int) -> Cuts:
+    """Chunks of samples that are in memory some at a time.
+
+    However many are there at a time, they are cut in the same places: the digits of the result do
+    not depend on that.
+    """
+    entries, _ = _OWN_BLOCK if n_features * n_components <= SKINNY else _BLAS_BLOCK
+    rows = max(entries // entries_per_row, _OWN_BLOCK[1])
+    shards = max(min(_MOST_SHARDS, _CHUNK // (rows * entries_per_row)), _FEWEST_SHARDS)
+    shards = max(min(shards, n_samples // rows), 1)
+    return cut_each_chunk(_evenly(n_samples, max(1, round(n_samples / (shards * rows)))), shards)

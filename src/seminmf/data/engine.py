@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
@@ -23,21 +22,38 @@ from ..compiled.state import PassRoom
 from ..compiled.threads.team import Team
 from .cutting import chunk_bounds, cut_rows, cut_visits
 from .rows import Graph, Rows, Rule, unpacked_moment
-from .storage import Visited, extremes, row_squares, storage_of
+from .storage import Storage, Visited, Window, row_squares, storage_of
+from .stream import Stream, StreamStorage
 
 _Result = TypeVar("_Result")
 
 # Strips in which X·Xᵀ is calculated: as many for any number of threads, so that every digit is the
 # same, and none so narrow that BLAS becomes slow.
 _MOST_STRIPS, _STRIP_ROWS = 4, 128
+# Sparse rows with fewer entries count as so long: their products have some numbers too.
+_FEWEST_ENTRIES = 16
+# Sums over all rows are made in so many parts, for any number of threads and of windows.
+_PARTS = 16
+
+
+def squares_of(X: Any) -> FloatArray:
+    """‖x_i‖² for each row of what an engine takes."""
+    return X.survey.squares if isinstance(X, Stream) else row_squares(X)
+
+
+def entry_range(X: Any) -> tuple[float, float]:
+    """The smallest and the largest entry of what an engine takes."""
+    if isinstance(X, Stream):
+        return X.survey.low, X.survey.high
+    return Visited(X).range()
 
 
 class Engine:
-    """Holds X, dense, CSR or mapped from a file, and never copies it.
+    """Holds X, dense, CSR or mapped from a file, and never copies it; or reads it window by window.
 
     Parameters
     ----------
-    X : array or CSR array of shape (n_samples, n_features)
+    X : array or CSR array of shape (n_samples, n_features), or Stream
     n_components : int
         Number of columns in the products to come; only used to judge the work.
     block_rows : int or None
@@ -59,20 +75,26 @@ class Engine:
         lower: bool = False,
         team: Team | None = None,
     ) -> None:
-        self.storage = storage_of(X, lower)
-        self.sparse = sp.issparse(X)
         self.n_samples, self.n_features = X.shape
         self.dtype = X.dtype
-        shape = self.n_samples, self.n_features, n_components
-        self.cuts = cut_rows(*shape, block_rows)
-        self.chunk_bounds = chunk_bounds(*shape)
+        self.storage: Storage
+        if isinstance(X, Stream):
+            self.cuts = X.cut(n_components)
+            self.chunk_bounds = self.cuts.bounds
+            self.storage = StreamStorage(X, self.cuts, n_components)
+        else:
+            shape = self.n_samples, self.n_features, n_components
+            self.cuts = cut_rows(*shape, block_rows)
+            self.chunk_bounds = chunk_bounds(*shape)
+            self.storage = storage_of(X, lower)
+        self.sparse, self.whole = self.storage.sparse, self.storage.whole
         operations = 4.0 * n_components * (self.stored + 2 * n_components * self.n_samples)
         if team is None:
-            self.team = Team(operations, len(self.cuts.shards) - 1)
+            self.team = Team(operations, self.cuts.most_shards)
         else:
             self.team = team
             team.adapt(operations)
-        self.squares: FloatArray = row_squares(X) if squares is None else squares
+        self.squares: FloatArray = squares_of(X) if squares is None else squares
 
     @property
     def stored(self) -> int:
@@ -82,14 +104,17 @@ class Engine:
     @property
     def range(self) -> tuple[float, float]:
         """The smallest and the largest entry of X."""
-        return extremes(self.storage.X)
+        return entry_range(self.storage.X)
 
     def __enter__(self) -> Engine:
         self.team.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self.team.__exit__(*error)
+        try:
+            self.storage.close()
+        finally:
+            self.team.__exit__(*error)
 
     def begin(
         self, terms: Any, rule: Rule, graph: Graph | None, share: FloatArray | None, codes: Any
@@ -107,11 +132,47 @@ class Engine:
         The product is None without a basis.
         """
 
-        def visit_rows(rows: slice) -> _Result:
-            visited = self.storage.visit(rows)
-            return visit(rows, visited, None if basis is None else visited.times(basis))
+        results: list[_Result] = []
+        for window in self.storage.windows():
 
-        return self.team.map(visit_rows, cut_visits(self.n_samples, self.n_features))
+            def visit_rows(rows: slice, window: Window = window) -> _Result:
+                visited = window.visit(rows)
+                return visit(rows, visited, None if basis is None else visited.times(basis))
+
+            results += self.team.map(visit_rows, self._visits(window))
+        return results
+
+    def _visits(self, window: Window) -> list[slice]:
+        """Samples of a window that Python visits together."""
+        bounds, entries = self.cuts.bounds, self.n_features
+        if self.sparse:
+            entries = max(_FEWEST_ENTRIES, self.stored // self.n_samples)
+        chunks = range(*window.chunks)
+        return [
+            rows
+            for chunk in chunks
+            for rows in cut_visits(int(bounds[chunk]), int(bounds[chunk + 1]), entries)
+        ]
+
+    def _sum_over_rows(self, visit: Callable[[slice, Visited], FloatArray]) -> FloatArray:
+        """The sum of what ``visit(rows, X_b)`` returns, which it may overwrite."""
+        sums: dict[int, FloatArray] = {}
+        first = 0
+        for window in self.storage.windows():
+            visits = self._visits(window)
+
+            def add(part: int, turns: list[slice], window: Window) -> None:
+                for rows in turns:
+                    found = visit(rows, window.visit(rows))
+                    sums[part] = (
+                        np.add(sums[part], found, out=sums[part]) if part in sums else found
+                    )
+
+            parts = range(min(_PARTS, len(visits)))
+            work = [((first + turn) % _PARTS, visits[turn::_PARTS], window) for turn in parts]
+            self.team.map(lambda item: add(*item), work)
+            first += len(visits)
+        return reduce(np.add, (sums[part] for part in sorted(sums)))
 
     def residuals(self, basis: FloatArray, codes: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖ for every sample, computed directly."""
@@ -122,12 +183,12 @@ class Engine:
         """Xᵀ·(w∘X), for few features; ``weights`` has one column, without negative numbers."""
         roots = np.sqrt(weights)
 
-        def visit(rows: slice, visited: Visited, _: FloatArray | None) -> FloatArray:
+        def visit(rows: slice, visited: Visited) -> FloatArray:
             scaled = roots[rows] * visited.dense()
             # A product with its own transpose is symmetric, and NumPy calculates half of it.
             return scaled.T @ scaled
 
-        return reduce(np.add, self.map_rows(None, visit))
+        return self._sum_over_rows(visit)
 
     @cached_property
     def gram(self) -> FloatArray:
@@ -152,8 +213,7 @@ class Engine:
 
     def chosen(self, numbers: list[int]) -> FloatArray:
         """Some samples as an array."""
-        rows = self.chosen_rows(numbers)
-        return np.asarray(rows.toarray() if self.sparse else rows)
+        return self.storage.chosen(numbers)
 
     def chosen_rows(self, numbers: list[int] | IntArray) -> Any:
         """Some samples as they are stored."""
@@ -179,19 +239,18 @@ class Engine:
 
     def adjoint_times(self, rows: FloatArray) -> FloatArray:
         """Xᵀ·Z."""
-        parts = self.map_rows(None, lambda place, visited, _: visited.adjoint_times(rows[place]))
-        return reduce(np.add, parts)
+        return self._sum_over_rows(lambda place, visited: visited.adjoint_times(rows[place]))
 
     def square_times(
-        self, weights: FloatArray, directions: FloatArray
+        self, weights: FloatArray, directions: FloatArray, keep: bool = True
     ) -> tuple[FloatArray, FloatArray]:
-        """Xᵀ·(w∘(X·D)) and X·D in one pass, in compiled code."""
+        """Xᵀ·(w∘(X·D)) and X·D in one pass, in compiled code; without rows if not to ``keep``."""
         count, cuts = directions.shape[1], self.cuts
-        width, shards = padded_width(count, self.dtype), len(cuts.shards) - 1
+        width = padded_width(count, self.dtype)
         padded = np.zeros((self.n_features, width), self.dtype)
         padded[:, :count] = directions
-        products = np.empty((self.n_samples, width), self.dtype)
-        moments = np.empty((shards, self.n_features * width), self.dtype)
+        products = np.empty((self.n_samples if keep else 0, width), self.dtype)
+        moments = np.empty((cuts.most_shards, self.n_features * width), self.dtype)
         samples = self.storage.samples(self.squares, None, None, cuts.longest)
         kernels = no_kernels()
         find_product_kernels(kernels, samples, self.dtype)
@@ -206,6 +265,8 @@ class Engine:
             for thread in range(self.team.crew.helpers + 1)
         ]  # fmt: skip
         arguments = samples, cuts.structure, padded, weights, products, moments
-        self.team.call(pass_over, rooms, arguments, 1)
+        for window in self.storage.windows():
+            window.show(samples, cuts.structure)
+            self.team.call(pass_over, rooms, arguments, window.chunks[1] - window.chunks[0])
         moment = unpacked_moment(moments, self.n_features, count, self.sparse)
         return moment, products[:, :count]

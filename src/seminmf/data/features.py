@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from .._types import FloatArray
 from .engine import Engine
+from .stream import Stream
 from .subspace import krylov_features
 
 # Samples shorter than this share of the longest weigh as if they were so long.
@@ -49,6 +50,8 @@ def leading_of(directions: FloatArray, moment: FloatArray, count: int) -> FloatA
 
 def features_of(X: Any, directions: FloatArray | None) -> FloatArray:
     """The features of samples as an array: along ``directions``, or all if there are none."""
+    if directions is None and isinstance(X, Stream):
+        directions = np.eye(X.shape[1], dtype=X.dtype)
     if directions is None:
         return np.asarray(X.toarray() if sp.issparse(X) else X)
     with Engine(X, directions.shape[1]) as engine:

@@ -166,7 +166,7 @@ class Rows:
         n, m, k = engine.n_samples, engine.n_features, self._current.codes.shape[1]
         graph, dtype, numbering = self._graph, engine.dtype, self._numbering
         cuts = engine.cuts
-        if self._rule.sequential and len(graph.chunks) > 2:
+        if self._rule.sequential and len(graph.chunks) > 2 and engine.whole:
             cuts = cut_each_chunk(graph.chunks)
         squares = engine.squares if numbering is None else engine.squares[numbering]
         samples = engine.storage.samples(squares, self._share, numbering, cuts.longest)
@@ -177,7 +177,8 @@ class Rows:
         keeps = numbering is not None and not engine.sparse
         gathered = largest_part(graph.chunks) if keeps else 0
         self._engine, self._terms = engine, terms
-        self._phases = phases_of(len(graph.colour_starts) - 1, len(cuts.chunks) - 1)
+        self._cuts = cuts.structure
+        self._phases = phases_of(len(graph.colour_starts) - 1, cuts.count)
         self._totals = np.zeros(3)
         self._moments = np.empty((shards, m * width), dtype)
         self._grams = np.empty((shards * height, k), dtype)
@@ -189,7 +190,7 @@ class Rows:
             moments=self._moments, grams=self._grams, totals=self._totals,
         )  # fmt: skip
         self._run = state.Run(
-            samples=samples, cuts=cuts.structure, graph=graph.structure,
+            samples=samples, cuts=self._cuts, graph=graph.structure,
             terms=terms.structure, sums=sums, kernels=kernels,
             phi=np.empty((n if self._coupled else 0, width), dtype), fit=np.empty(n, dtype),
             gathered=np.empty((gathered, m), dtype),
@@ -281,7 +282,9 @@ class Rows:
         step = self._step_of(rule)
         step.change(alpha, penalty, start_eta, eta)
         arguments = self._run, self._basis, self._old, new, step
-        self._engine.team.call(iteration, self._rooms, arguments, self._phases)
+        for window in self._engine.storage.windows():
+            window.show(self._run.samples, self._cuts)
+            self._engine.team.call(iteration, self._rooms, arguments, self._phases)
         k = len(self._omega)
         moment = unpacked_moment(self._moments, self._engine.n_features, k, self._engine.sparse)
         loss, graph_penalty, codes_penalty = self._totals.tolist()

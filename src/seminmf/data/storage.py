@@ -6,6 +6,7 @@ get their rows as a `Visited`, which knows its products.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +16,13 @@ from .._types import FloatArray, IntArray
 from ..compiled.blas import product_address
 from ..compiled.state import Samples
 
-_NOBODY: Any = np.zeros(0, np.int32)
+# ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses half the digits when it is this small against ‖x‖²:
+# such residuals are computed directly. Keyed by the bytes of a number.
+CANCELLATION = {8: 1e-4, 4: 1e-2}
+# Numbers of sparse rows that are made dense at a time.
+_DENSE = 2**17
+
+NOBODY: Any = np.zeros(0, np.int32)
 _NO_NUMBERS: Any = np.zeros(0, np.int64)
 
 
@@ -25,16 +32,6 @@ def row_squares(X: Any) -> FloatArray:
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     squares: FloatArray = np.einsum("ij,ij->i", X, X)
     return squares
-
-
-def extremes(X: Any) -> tuple[float, float]:
-    """The smallest and the largest entry of X."""
-    values = X.data if sp.issparse(X) else X
-    low = float(values.min()) if values.size else 0.0
-    high = float(values.max()) if values.size else 0.0
-    if sp.issparse(X) and X.nnz < X.shape[0] * X.shape[1]:
-        low, high = min(low, 0.0), max(high, 0.0)
-    return low, high
 
 
 class Visited:
@@ -55,15 +52,57 @@ class Visited:
         """The rows as an array."""
         return np.asarray(self._rows.toarray() if sp.issparse(self._rows) else self._rows)
 
+    def squares(self) -> FloatArray:
+        """‖x_i‖² for each row."""
+        return row_squares(self._rows)
+
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest entry."""
+        rows = self._rows
+        values, count = (rows.data, rows.nnz) if sp.issparse(rows) else (rows, rows.size)
+        low, high = (float(values.min()), float(values.max())) if count else (0.0, 0.0)
+        if count < rows.shape[0] * rows.shape[1]:
+            low, high = min(low, 0.0), max(high, 0.0)
+        return low, high
+
     def residuals(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
-        """‖x_i − U v_i‖ for each row, by the explicit difference."""
-        return np.sqrt(row_squares(self.dense() - codes @ basis.T))
+        """‖x_i − U v_i‖ for each row, by the explicit difference.
+
+        Of sparse rows, which that would make dense, only where ‖x_i‖² cancels the short formula.
+        """
+        rows = self._rows
+        if not sp.issparse(rows):
+            return np.sqrt(row_squares(rows - codes @ basis.T))
+        squares = row_squares(rows)
+        fit = np.einsum("ij,ij->i", codes @ (basis.T @ basis) - 2 * (rows @ basis), codes)
+        found = np.maximum(squares + fit, 0)
+        lost = np.flatnonzero(found < CANCELLATION[rows.dtype.itemsize] * squares)
+        step = max(1, _DENSE // rows.shape[1])
+        for start in range(0, len(lost), step):
+            part = lost[start : start + step]
+            found[part] = row_squares(rows[part].toarray() - codes[part] @ basis.T)
+        return np.sqrt(found)
+
+
+class Window(Protocol):
+    """Rows that are in memory together."""
+
+    chunks: tuple[int, int]
+    """The first chunk of an engine's cuts that they make up, and the one after the last."""
+
+    def visit(self, rows: slice) -> Visited: ...
+
+    def show(self, samples: Any, cuts: Any) -> None:
+        """Have compiled code see these rows in its structures, and go through their chunks."""
 
 
 class Storage(Protocol):
     """Rows of numbers that do not change while they are in use."""
 
     X: Any
+    whole: bool
+    """Whether ``X`` has all of them in memory, or mapped; else it is None."""
+    sparse: bool
     shape: tuple[int, int]
     dtype: Any
     stored: int
@@ -77,11 +116,65 @@ class Storage(Protocol):
     ) -> Any:  # fmt: skip
         """The structure of `compiled.state`, for blocks of no more than ``longest`` rows."""
 
-    def visit(self, rows: slice) -> Visited: ...
+    def windows(self) -> Iterable[Window]:
+        """All rows once, in their order."""
+
+    def chosen(self, numbers: list[int]) -> FloatArray:
+        """Some samples as an array."""
+
+    def close(self) -> None:
+        """Nobody will ask for rows for a while."""
 
 
-class DenseStorage:
+def dense_samples(
+    entries: FloatArray, steps: tuple[int, int], n_features: int, numbering: IntArray | None,
+    squares: FloatArray, share: FloatArray | None, *, plain: bool, lower: bool = False,
+) -> Samples:  # fmt: skip
+    """The structure of dense rows."""
+    nothing = np.zeros(0, entries.dtype)
+    return Samples(
+        n_features=n_features, entries=entries, row_step=steps[0], column_step=steps[1],
+        plain=plain, sparse=False, lower=lower, indices=NOBODY, indptr=NOBODY, ones=nothing,
+        numbering=_NO_NUMBERS if numbering is None else numbering, squares=squares,
+        share=nothing if share is None else share, blas=product_address(entries.dtype),
+    )  # fmt: skip
+
+
+def sparse_samples(
+    parts: tuple[Any, Any, Any], n_features: int, numbering: IntArray, squares: FloatArray,
+    share: FloatArray | None, longest: int,
+) -> Samples:  # fmt: skip
+    """The structure of rows with ``parts`` = (data, indices, indptr) as in CSR."""
+    entries, indices, indptr = parts
+    return Samples(
+        n_features=n_features, entries=entries, row_step=0, column_step=0, plain=False,
+        sparse=True, lower=False, indices=indices, indptr=indptr,
+        ones=np.ones(longest, entries.dtype), numbering=numbering, squares=squares,
+        share=np.zeros(0, entries.dtype) if share is None else share,
+        blas=product_address(entries.dtype),
+    )  # fmt: skip
+
+
+class _InMemory:
+    """One window with all rows, which is in place from the beginning."""
+
+    whole = True
+    chunks = (0, 1)
+
+    def windows(self) -> Any:
+        return (self,)
+
+    def show(self, samples: Any, cuts: Any) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class DenseStorage(_InMemory):
     """An array in memory or mapped from a file, with any strides, also one for reading only."""
+
+    sparse = False
 
     def __init__(self, X: FloatArray, lower: bool = False) -> None:
         self.X: Any = X
@@ -112,23 +205,23 @@ class DenseStorage:
     ) -> Any:  # fmt: skip
         entries, steps = self._line()
         plain = self.X.flags.c_contiguous and numbering is None
-        nothing = np.zeros(0, self.dtype)
-        return Samples(
-            n_features=self.shape[1], entries=entries, row_step=steps[0], column_step=steps[1],
-            plain=plain, sparse=False, lower=self._lower, indices=_NOBODY, indptr=_NOBODY,
-            ones=nothing, numbering=_NO_NUMBERS if numbering is None else numbering,
-            squares=squares, share=nothing if share is None else share,
-            blas=product_address(self.dtype),
+        return dense_samples(
+            entries, steps, self.shape[1], numbering, squares, share, plain=plain,
+            lower=self._lower,
         )  # fmt: skip
 
     def visit(self, rows: slice) -> Visited:
         # By rows, however X lies in memory: BLAS would come to other last digits by columns.
         return Visited(np.ascontiguousarray(self.X[rows]))
 
+    def chosen(self, numbers: list[int]) -> FloatArray:
+        return np.asarray(self.X[numbers])
 
-class SparseStorage:
+
+class SparseStorage(_InMemory):
     """A CSR array."""
 
+    sparse = True
     gathers = False
 
     def __init__(self, X: Any) -> None:
@@ -144,24 +237,21 @@ class SparseStorage:
         kind = np.int32 if X.nnz < 2**31 - 1 else np.int64
         indices, indptr = (part.astype(kind, copy=False) for part in (X.indices, X.indptr))
         numbers = np.arange(self.shape[0]) if numbering is None else numbering
-        return Samples(
-            n_features=self.shape[1], entries=X.data, row_step=0, column_step=0, plain=False,
-            sparse=True, lower=False, indices=indices, indptr=indptr,
-            ones=np.ones(longest, self.dtype), numbering=numbers, squares=squares,
-            share=np.zeros(0, self.dtype) if share is None else share,
-            blas=product_address(self.dtype),
-        )  # fmt: skip
+        parts = X.data, indices, indptr
+        return sparse_samples(parts, self.shape[1], numbers, squares, share, longest)
 
     def visit(self, rows: slice) -> Visited:
-        X = self.X
-        first, last = X.indptr[rows.start], X.indptr[rows.stop]
-        parts = (
-            X.data[first:last],
-            X.indices[first:last],
-            X.indptr[rows.start : rows.stop + 1] - first,
-        )
-        shape = (rows.stop - rows.start, self.shape[1])
-        return Visited(sp.csr_array(parts, shape=shape))
+        return Visited(consecutive_rows(self.X, rows.start, rows.stop))
+
+    def chosen(self, numbers: list[int]) -> FloatArray:
+        return np.asarray(self.X[numbers].toarray())
+
+
+def consecutive_rows(X: Any, start: int, stop: int) -> Any:
+    """``X[start:stop]`` of a CSR array, whose entries are not copied."""
+    first, last = X.indptr[start], X.indptr[stop]
+    parts = X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first
+    return sp.csr_array(parts, shape=(stop - start, X.shape[1]))
 
 
 def storage_of(X: Any, lower: bool = False) -> Storage:

@@ -24,6 +24,7 @@ import numpy as np
 from .._types import FloatArray
 from .compression import Space
 from .engine import Engine
+from .stream import Stream
 
 # More directions than components in each step.
 OVERSAMPLING = 6
@@ -33,6 +34,8 @@ _SEED = 0
 _WORTH_MAKING = 1e7
 # ... where products with a sparse matrix are this many times slower than those with a dense one.
 _SPARSE_SLOWDOWN = 8
+# With a graph a fit has so many arrays of codes more, and so many bytes for each stored entry.
+_COPIES, _ENTRY = 2, 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +62,12 @@ def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Su
     directions, features = krylov_features(engine, width, weights)
     small = Engine(features, n_components, squares=engine.squares, team=engine.team)
     return Subspace(engine=small, wider=space, directions=directions)
+
+
+def graph_size(X: Stream, n_components: int, count: int) -> int:
+    """Bytes that a graph of so many entries takes in a fit, with the features it comes from."""
+    columns = 2 * (n_components + OVERSAMPLING) + _COPIES * n_components
+    return X.dtype.itemsize * columns * X.shape[0] + _ENTRY * count
 
 
 def krylov_features(

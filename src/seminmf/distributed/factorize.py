@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from .._types import FloatArray
 from ..data import Engine, Space, Subspace
-from ..data.features import krylov_width, leading_of, moment_of
+from ..data.features import features_of, krylov_width, leading_of, moment_of
 from ..data.samples import typical_length
 from ..data.subspace import OVERSAMPLING, krylov_directions
 from ..graph.index import many_samples
@@ -87,10 +87,7 @@ def _size(shard: Shard) -> int:
 def _set_features(shard: Shard, directions: FloatArray | None) -> None:
     """Features by which neighbours are found: those of X itself without directions."""
     engine = shard.engine
-    if directions is None:
-        shard.features = engine.storage.visit(slice(0, engine.n_samples)).dense()
-    else:
-        shard.features = engine.times(directions)
+    shard.features = features_of(engine.storage.X, directions)
 
 
 def _moment_along(shard: Shard, directions: FloatArray) -> FloatArray:

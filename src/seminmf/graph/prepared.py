@@ -79,14 +79,18 @@ class NeighbourGraph:
 
     @classmethod
     def prepare(
-        cls, matrix: sp.csr_array, key: FloatArray, dtype: Any, chunks: IntArray | None = None
-    ) -> NeighbourGraph:
-        """``key`` gives the order in which the vertices are coloured."""
+        cls, matrix: sp.csr_array, key: FloatArray, dtype: Any, chunks: IntArray | None = None,
+        renumber: bool = True,
+    ) -> NeighbourGraph:  # fmt: skip
+        """``key`` gives the order in which the vertices are coloured.
+
+        With ``renumber`` the samples may be put into another order.
+        """
         kind = np.int32 if matrix.nnz < 2**31 - 1 else np.int64
         indptr, indices = matrix.indptr.astype(kind), matrix.indices.astype(kind)
         n = len(indptr) - 1
         chunks = np.array([0, n]) if chunks is None else chunks
-        numbering = _numbering(matrix, chunks) if len(chunks) > 2 else None
+        numbering = _numbering(matrix, chunks) if renumber and len(chunks) > 2 else None
         samples: IntArray = np.arange(n) if numbering is None else numbering
         colours, order, groups = np.full(n, -1), np.empty(n, np.int64), np.empty_like(chunks)
         first = np.argsort(key, kind="stable")

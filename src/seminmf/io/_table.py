@@ -50,7 +50,7 @@ class Table:
     """Samples as rows."""
 
     X: Any
-    """float64, an ndarray or a CSR array."""
+    """float64, an ndarray or a CSR array; or a source."""
     feature_names: tuple[str, ...]
     named: bool
     """Whether the names come from the file; if not they are x0, x1, …"""

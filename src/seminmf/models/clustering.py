@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray, IntArray
 from ..embedding import far_fence
 from .display import Displayed
 from .persistence import Saveable
 from .refinement import Averaged, Measured, refine
-from .validation import check_integer
+from .validation import check_integer, check_samples, given
 
 __all__ = ["FactorKMeans", "far_fence", "robust_kmeans"]
 
@@ -152,7 +152,7 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or source of shape (n_samples, n_features)
         y : ignored
 
         Returns
@@ -164,9 +164,7 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
                 "factorizer must be an estimator with fit_transform, such as "
                 f"seminmf.L21SemiNMF(n_components=10), got {self.factorizer!r}."
             )
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_min_samples=2
-        )
+        X = given(check_samples(self, X, getattr(self.factorizer, "max_memory", None)))
         rng = check_random_state(self.random_state)
         factorizer = clone(self.factorizer)
         if "random_state" in factorizer.get_params() and factorizer.random_state is None:
@@ -195,7 +193,7 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or source of shape (n_samples, n_features)
 
         Returns
         -------
@@ -206,7 +204,8 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
     def _codes_and_labels(self, X: Any) -> tuple[FloatArray, IntArray]:
         """What the factorization's ``transform`` returns, and the clusters."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+        most = getattr(self.factorizer_, "max_memory", None)
+        X = given(check_samples(self, X, most, reset=False))
         refinement = self._refinement
         if isinstance(refinement, Averaged):
             # Neighbours are those that the codes are tied to: they are looked for once.

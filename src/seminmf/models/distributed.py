@@ -62,8 +62,8 @@ def _checked(settings: Settings, X: Any) -> str | sp.csr_array:
     """What there is not for Dask arrays is refused before any work; returns the graph."""
     if settings.checkpoint is not None:
         raise ValueError(
-            "checkpoint is not offered for a Dask array: the rows of a worker that is lost are read "
-            "again, and the fit goes on. Leave checkpoint at None."
+            "checkpoint is not offered for a Dask array: the rows of a worker that is lost are "
+            "read again, and the fit goes on. Leave checkpoint at None."
         )
     if isinstance(settings.init, str) and settings.init in _NOT_OFFERED:
         raise ValueError(

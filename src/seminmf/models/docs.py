@@ -75,6 +75,10 @@ _PARAMETERS = {
     Log the objective every so many iterations (logger "seminmf").""",
     "random_state": """int, RandomState or None, default=None
     For the starts that draw random numbers.""",
+    "max_memory": """int, str or None, default=None
+    Most memory that a fit to a source (`seminmf.sources`, an array of Zarr or HDF5) may take:
+    bytes, or a text such as "2GB". A mapped array is read as a source if this is given. None is as
+    much as the codes need, and 256 MB to read. Arrays in memory are used as they are.""",
 }
 
 _ATTRIBUTES = """

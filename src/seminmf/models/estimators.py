@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._files import PathLike
 from .._types import FloatArray
@@ -67,14 +67,17 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
     checkpoint: PathLike | None
     warm_start: bool
     verbose: int
+    max_memory: int | str | None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Factorize X.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Used as it is, without a copy, if it is float64 or float32.
+        X : array-like, CSR matrix or source of shape (n_samples, n_features)
+            Used as it is, without a copy, if it is float64 or float32. A source
+            (`seminmf.sources`), or an array of Zarr or HDF5, is read in parts, within
+            ``max_memory``.
         y : ignored
             For scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -87,7 +90,7 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         if is_dask_array(X):
             return self._fit_distributed(X, sample_weight)
-        X = check_samples(self, X)
+        X = check_samples(self, X, self.max_memory)
         weights = check_weights(sample_weight, X)
         settings = self._settings()
         from .training import train
@@ -161,11 +164,12 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Without a graph that is non-negative least squares, min ‖x − Uv‖ over v ≥ 0. With one, the
         sample is tied to its nearest training samples as in the fit. Samples of the training set
-        get their codes of the fit.
+        get their codes of the fit. A model of a source keeps no training samples: with a graph,
+        its new samples are not tied to anything.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or source of shape (n_samples, n_features)
 
         Returns
         -------
@@ -176,7 +180,7 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
             from .distributed import lazy_codes
 
             return lazy_codes(X, self._projector)
-        X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        X = check_samples(self, X, self.max_memory, reset=False)
         codes: FloatArray = self._projector.codes(X)
         return codes
 
@@ -298,6 +302,7 @@ class _PlainFactorization(_Factorization):
         forgetting: float = 1.0,
         verbose: int = 0,
         random_state: Any = None,
+        max_memory: int | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.solver = solver
@@ -311,6 +316,7 @@ class _PlainFactorization(_Factorization):
         self.forgetting = forgetting
         self.verbose = verbose
         self.random_state = random_state
+        self.max_memory = max_memory
 
 
 @documented
@@ -360,6 +366,7 @@ class GraphSemiNMF(_Factorization):
         forgetting: float = 1.0,
         verbose: int = 0,
         random_state: Any = None,
+        max_memory: int | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha
@@ -379,6 +386,7 @@ class GraphSemiNMF(_Factorization):
         self.forgetting = forgetting
         self.verbose = verbose
         self.random_state = random_state
+        self.max_memory = max_memory
 
 
 @documented
@@ -426,13 +434,14 @@ class RobustSemiNMF(L21SemiNMF):
         forgetting: float = 1.0,
         verbose: int = 0,
         random_state: Any = None,
+        max_memory: int | str | None = None,
     ) -> None:
         super().__init__(
             n_components, alpha=alpha, beta=beta, strength=strength, graph=graph,
             n_neighbors=n_neighbors, l1=l1, solver=solver, init=init, n_init=n_init,
             max_iter=max_iter, tol=tol, callback=callback, checkpoint=checkpoint,
             warm_start=warm_start, forgetting=forgetting, verbose=verbose,
-            random_state=random_state,
+            random_state=random_state, max_memory=max_memory,
         )  # fmt: skip
         self.loss = loss
         self.codes_penalty = codes_penalty

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._types import FloatArray, IntArray
+from ..sources.opening import source_of
 from .persistence import Saveable
 from .validation import check_choice
 
@@ -94,6 +95,11 @@ class Standardized(Saveable, BaseEstimator):
         self : object
         """
         how = check_choice("how", self.how, STANDARDIZATIONS)
+        if source_of(X, mapped=False) is not None:
+            raise ValueError(
+                "Standardized needs all samples in memory, and X is a source; bring its columns to "
+                "one scale before, or fit the model without Standardized."
+            )
         X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, ensure_min_samples=2)
         if sp.issparse(X) and how in ("center", "robust"):
             raise ValueError(

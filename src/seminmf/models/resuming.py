@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
+from ..data import Stream
 from ..data.samples import checksum
 from ..solve.checkpoint import Checkpoint
 from .persistence import package_version
@@ -40,7 +41,7 @@ def resumable(
         "random_state": _told(settings.random_state),
         "last fit to go on from": _told(checked.before),
         "X": f"{'sparse' if sp.issparse(X) else 'dense'} {X.shape} {X.dtype}",
-        "entries of X": _told(X),
+        "entries of X": _told((X.survey.squares, X.survey.low) if isinstance(X, Stream) else X),
         "sample_weight": _told(weights),
     }
     with Checkpoint(folder, fit) as checkpoint:

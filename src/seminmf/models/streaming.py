@@ -99,10 +99,10 @@ class _Streaming(Saveable):
         forgetting = check_share("forgetting", self.forgetting)
         if not hasattr(self, "components_"):
             return self._begin(X, sample_weight)
-        from ..data import extremes
+        from ..data import entry_range
 
         X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
-        check_batch(*extremes(X), self._parts["nonnegative"], X.dtype)
+        check_batch(*entry_range(X), self._parts["nonnegative"], X.dtype)
         weights = check_weights(sample_weight, X)
         share = None if weights is None else weights.astype(X.dtype)
         return self._go_on(X, share, forgetting)

@@ -14,10 +14,17 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray, IntArray
-from ..data import extremes, row_squares
+from ..data import Engine, Stream, entry_range, graph_size, squares_of
+from ..data.features import features_of, leading_directions
 from ..data.samples import checksum, distinct_rows, typical_length
 from ..graph import neighbours as graphs
-from ..graph.index import NeighbourIndex, Recipe, automatic_recipe
+from ..graph.index import (
+    NeighbourIndex,
+    Recipe,
+    automatic_recipe,
+    index_of_features,
+    many_samples,
+)
 from ..problem.losses import Loss, loss_of
 from ..problem.penalties import L1, CodesPenalty
 from ..problem.strength import Units, resolve, resolve_penalty
@@ -25,6 +32,7 @@ from ..solve.factorize import Plan, factorize
 from ..solve.loop import Callback, Progress, Solution, Status, Stopping
 from ..solve.projection import Projector
 from . import validation as check
+from .persistence import LANDMARKS
 
 # Up to this many entries looking for equal samples takes no time.
 _SMALL = 2**20
@@ -53,6 +61,7 @@ class Settings:
     loss: Any
     graph_measure: Loss
     nonnegative: bool
+    max_memory: Any
     before: tuple[FloatArray, FloatArray] | None = None
     """Basis and codes of the last fit, to go on from."""
 
@@ -87,6 +96,31 @@ class Settings:
             tol=check.check_number("tol", self.tol),
             random_state=random_state,
         )
+
+    def check_stream(self, X: Stream) -> None:
+        """What cannot be done with rows that are in memory some at a time."""
+        if isinstance(self.init, str) and self.init == "kmeans":
+            raise ValueError(
+                'init="kmeans" needs all samples in memory at a time; for a source take "auto", '
+                '"svd", "random" or "exemplar".'
+            )
+        searched = not sp.issparse(self.graph)
+        if self.coupled and searched and not (isinstance(self.graph, str) and self.graph == "auto"):
+            raise ValueError(
+                f"graph={self.graph!r} needs all samples in memory at a time. For a source take "
+                'graph="auto", which looks for neighbours in the leading directions of X, a sparse '
+                "matrix of neighbours, or alpha=0 and beta=0 for a model without a graph."
+            )
+        if self.coupled:
+            count = 2 * self.n_neighbors * X.shape[0] if searched else self.graph.nnz
+            X = X.with_graph(graph_size(X, self.n_components, count))
+        X.check_memory(self.n_components)
+
+    @property
+    def coupled(self) -> bool:
+        """Whether there is a graph, as far as it can be told before α is known."""
+        auto = self.alpha == "auto"
+        return bool((auto and self.strength > 0 and self.beta != 0) or (not auto and self.alpha))
 
     def _checked_penalty(self) -> CodesPenalty | None:
         """The penalty on the codes; None if its strength is zero."""
@@ -223,49 +257,85 @@ def _as_found(matrix: sp.csr_array) -> tuple[str, str]:
     return name, f"checksum {checksum(matrix)}"
 
 
+def _landmarks(n_samples: int) -> IntArray:
+    """Samples of a stream that stand for all where neighbours of new ones are looked for."""
+    return np.linspace(0, n_samples, min(LANDMARKS, n_samples), endpoint=False).astype(np.int64)
+
+
+def _graph_of_stream(
+    settings: Settings, X: Stream
+) -> tuple[sp.csr_array, NeighbourIndex, dict[str, Any]]:
+    """The graph matrix of samples that are in memory some at a time, an index of some that stand
+    for all, and what ``graph_`` says.
+    """
+    (n, m), k = X.shape, settings.n_components
+    directions = leading_directions(X, 2 * k) if m > 2 * k else None
+    p = min(settings.n_neighbors, n - 1)
+    with Engine(X, k) as engine:
+        some = engine.chosen(_landmarks(n).tolist())
+    index = NeighbourIndex(some, min(p, len(some)), Recipe(directions=directions))
+    if sp.issparse(settings.graph):
+        matrix = graphs.given_graph(settings.graph, n)
+        return matrix, index, {"search": "given", "samples": n, "edges": matrix.nnz // 2}
+    approximate = many_samples(n, p)
+    features = features_of(X, directions)
+    search = index_of_features(features, p, approximate=approximate)
+    matrix = graphs.symmetric(graphs.links_of(search.neighbours(), n))
+    made = {
+        "search": "approximate" if approximate else "exact", "samples": n,
+        "edges": matrix.nnz // 2, "features": features.shape[1], "recall": search.recall,
+    }  # fmt: skip
+    return matrix, index, made
+
+
 def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     """Fit the model that the settings describe to (weighted) samples."""
     settings = settings.checked(X.shape, X.dtype)
-    check.check_range(*extremes(X), settings.nonnegative, X.dtype)
-    coupled = settings.alpha != 0 and (settings.alpha != "auto" or settings.strength > 0)
-    coupled = coupled and not (settings.alpha == "auto" and settings.beta == 0)
+    if isinstance(X, Stream):
+        settings.check_stream(X)
+    check.check_range(*entry_range(X), settings.nonnegative, X.dtype)
+    coupled = settings.coupled
     if coupled and isinstance(settings.graph, str):
         check.check_neighbours(settings.n_neighbors, X.shape[0])
     given = sp.issparse(settings.graph) or isinstance(settings.init, tuple)
     # Without a graph copies make no difference but to the starts, and only with few samples.
     small = X.shape[0] * X.shape[1] <= _SMALL
     merge = (coupled or small) and not given and settings.solver == "cd"
+    merge = merge and not isinstance(X, Stream)
     samples = _select(X, weights, merge, settings.n_components)
     if samples.member is not None:
         settings = _restrict(settings, X, samples.member)
         which = "" if weights is None else " of positive sample_weight"
         check.check_sizes(samples.X.shape, settings.n_components, settings.nonnegative, which)
-        check.check_range(*extremes(samples.X), settings.nonnegative, X.dtype)
+        check.check_range(*entry_range(samples.X), settings.nonnegative, X.dtype)
     data, share = samples.X, samples.share
 
-    squares = row_squares(data)
+    squares = squares_of(data)
     length = typical_length(squares, share)
     total = float(data.shape[0] if share is None else share.sum())
     alpha, beta, mu = settings.weights(Units(total, length, settings.loss.power))
-    matrix, links, index = None, None, None
-    if alpha > 0:
+    matrix, links, index, made = None, None, None, None
+    if alpha > 0 and isinstance(data, Stream):
+        matrix, index, made = _graph_of_stream(settings, data)
+        data = data.with_graph(graph_size(data, settings.n_components, matrix.nnz))
+    elif alpha > 0:
         matrix, links, index = _build_graph(settings, data)
-        if settings.checkpoint is not None:
-            settings.checkpoint.describe(*_as_found(matrix))
+        made = _description(settings.graph, matrix, index)
+    if matrix is not None and settings.checkpoint is not None:
+        settings.checkpoint.describe(*_as_found(matrix))
 
     plan, rng = settings.plan(alpha, beta, mu, length), settings.random_state
     solution = factorize(data, plan, squares, matrix, share, rng)
     warn_of(solution, settings)
     problem = solution.problem
+    codes = None if index is None else solution.codes
+    if isinstance(data, Stream) and index is not None:
+        codes = solution.codes[_landmarks(data.shape[0])]
     projector = Projector(
-        solution.basis, problem.loss, problem.graph, alpha, problem.penalty, mu, index,
-        None if index is None else solution.codes,
-    )  # fmt: skip
+        solution.basis, problem.loss, problem.graph, alpha, problem.penalty, mu, index, codes
+    )
     if samples.member is not None:
         _expand(solution, X, samples.member, projector)
-    made = None
-    if matrix is not None and index is not None:
-        made = _description(settings.graph, matrix, index)
     return Trained(solution, alpha, beta, mu, projector, links, samples.member, made)
 
 

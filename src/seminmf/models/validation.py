@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from functools import cached_property
 from math import isfinite
@@ -13,6 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .._types import FloatArray
+from ..sources.adapters import check_table
+from ..sources.opening import source_of
 
 DTYPES = (np.float64, np.float32)
 SOLVERS = ("cd", "mu")
@@ -59,8 +62,86 @@ def check_callback(callback: Any) -> None:
         raise ValueError(f"callback must be None or a function of one argument, got {callback!r}.")
 
 
-def check_samples(estimator: Any, X: Any) -> Any:
-    """X as ``fit`` takes it, with scikit-learn's errors for what it does not take.
+# Units of memory as people write them.
+_UNITS = {"": 1, "b": 1, **{
+    prefix + unit: base**power
+    for power, prefix in enumerate("kmgt", 1)
+    for unit, base in (("b", 1000), ("ib", 1024))
+}}  # fmt: skip
+
+
+def check_memory(max_memory: Any) -> int | None:
+    """A number of bytes, also one with a unit."""
+    if max_memory is None:
+        return None
+    size: Any = max_memory
+    if isinstance(max_memory, str):
+        found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", max_memory.lower())
+        size = None
+        if found is not None and found[2] in _UNITS and found[1].count(".") <= 1:
+            size = float(found[1]) * _UNITS[found[2]]
+    valid = isinstance(size, Real) and not isinstance(size, bool)
+    if not valid or not 1 <= float(size) < 2**62:
+        raise ValueError(
+            'max_memory must be None, a number of bytes, or a text such as "500MB" or "2GB", got '
+            f"{max_memory!r}."
+        )
+    return int(size)
+
+
+def check_samples(estimator: Any, X: Any, max_memory: Any = None, *, reset: bool = True) -> Any:
+    """X as ``fit`` takes it, or with ``reset=False`` as ``transform`` does.
+
+    Arrays and what scikit-learn makes arrays of; and sources, which are not read here.
+    """
+    most = check_memory(max_memory)
+    source = source_of(X, mapped=most is not None)
+    if source is not None:
+        return _check_source(estimator, source, most, reset)
+    if reset:
+        return _check_array(estimator, X)
+    return validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+
+
+def given(X: Any) -> Any:
+    """What `check_samples` has returned, for another estimator to check."""
+    return getattr(X, "source", X)
+
+
+def _check_source(estimator: Any, source: Any, max_memory: int | None, reset: bool) -> Any:
+    """A stream, with what scikit-learn would have noted or compared."""
+    from ..data import Stream
+
+    check_table("X", source.shape, source.dtype)
+    n, m = source.shape
+    if n < (2 if reset else 1) or m < 1:
+        raise ValueError(
+            f"X has {n} samples and {m} features; at least {2 if reset else 1} and 1 are needed."
+        )
+    names = getattr(source, "names", None)
+    if reset:
+        estimator.n_features_in_ = m
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        if names is not None:
+            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    elif m != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {m} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    elif names is not None and hasattr(estimator, "feature_names_in_"):
+        other = np.flatnonzero(np.asarray(names, dtype=object) != estimator.feature_names_in_)
+        if len(other):
+            raise ValueError(
+                f"X has other features than the fit: column {other[0]} is {names[other[0]]!r}, and "
+                f"was {estimator.feature_names_in_[other[0]]!r}."
+            )
+    return Stream(source, max_memory)
+
+
+def _check_array(estimator: Any, X: Any) -> Any:
+    """X as an array or CSR, with scikit-learn's errors for what it does not take.
 
     scikit-learn needs 0.2 ms to hand an array back as it is. Where one look tells that it will, it
     is not asked: no names of features, a type of numbers that we take, and all of them finite.
@@ -73,6 +154,18 @@ def check_samples(estimator: Any, X: Any) -> Any:
             estimator.n_features_in_ = X.shape[1]
             return X
     return validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_min_samples=2)
+
+
+def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
+    """Sample weights, one for each row of X, by scikit-learn's rules."""
+    if sample_weight is None:
+        return None
+    # Of the samples only their number matters, which no source has to be read for.
+    rows = np.broadcast_to(np.zeros(1), (X.shape[0], 1))
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+    )
+    return weights
 
 
 def is_dask_array(X: Any) -> bool:
@@ -220,16 +313,6 @@ def check_share(name: str, value: Any) -> float:
     if not valid or not 0 < value <= 1:
         raise ValueError(f"{name} must be a number above 0 and not above 1, got {value!r}.")
     return float(value)
-
-
-def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
-    """Sample weights as an array; None if there are none."""
-    if sample_weight is None:
-        return None
-    weights: FloatArray = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
-    return weights
 
 
 def check_flag(name: str, value: Any) -> bool:

@@ -15,15 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .._types import FloatArray
-from ..data import LazyCompression, Rule, Space, Statistics, Subspace
+from ..data import CANCELLATION, LazyCompression, Rule, Space, Statistics, Subspace
 from ..graph.prepared import NeighbourGraph
 from ..problem.basis import Basis, BasisRule
 from ..problem.objective import Floors, Objective, Terms
 from .checkpoint import State
 
-# ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses half the digits when it is this small against ‖x‖²:
-# such residuals are computed directly. Keyed by the bytes of a number.
-_CANCELLATION = {8: 1e-4, 4: 1e-2}
 # Extrapolation: first step, growth after a success, ceiling.
 _ETA_START, _ETA_GROWTH, _ETA_MOST = 0.7, 1.05, 0.95
 
@@ -91,7 +88,7 @@ class Descent:
     def _terms(self) -> Terms:
         # In a subspace nothing can be computed directly: of the rest of x only the length is known.
         dtype = self.space.engine.dtype
-        cancellation = 0.0 if self.confined else _CANCELLATION[dtype.itemsize]
+        cancellation = 0.0 if self.confined else CANCELLATION[dtype.itemsize]
         return self.objective.terms(dtype, cancellation)
 
     @property

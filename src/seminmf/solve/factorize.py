@@ -275,7 +275,9 @@ def factorize(
         )
         graph = None
         if matrix is not None:
-            graph = NeighbourGraph.prepare(matrix, squares, engine.dtype, engine.chunk_bounds)
+            graph = NeighbourGraph.prepare(
+                matrix, squares, engine.dtype, engine.chunk_bounds, renumber=engine.whole
+            )
         checkpoint, found, first = plan.checkpoint, None, 0
         if checkpoint is not None and checkpoint.found is not None:
             found = checkpoint.found

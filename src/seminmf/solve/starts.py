@@ -5,7 +5,7 @@ No start is best for all data; `docs/starts.md` has the measurements behind ``"a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import isfinite
 from typing import Any
 
@@ -30,6 +30,8 @@ ROUNDS = 2
 NEAR_ORIGIN = 0.2
 # What stands for zero in starts of the multiplicative rules, as a share of the largest entry.
 LEAST_SHARE = 1e-4
+# Samples of a piece.
+_PIECE = 2**14
 
 Start = tuple[FloatArray, FloatArray]
 
@@ -60,14 +62,21 @@ def svd_start(
     root = weights[:, None]
     all_axes, all_scores = _leading_axes(engine, k, root, rng, more=refine)
     axes, scores = all_axes[:, :k], all_scores[:, :k]
-    # An axis points to its longer tail: independent of the order of samples and features.
-    tails = weights @ (scores * scores * scores)
+    # An axis points to its longer tail: independent of the order of samples and features. Nothing
+    # here makes a copy of the scores, which may be as large as memory allows.
+    tails = np.zeros(scores.shape[1])
+    for rows in _pieces(len(scores)):
+        tails += weights[rows] @ (scores[rows] ** 3)
     flip = np.where(tails < 0, engine.dtype.type(-1), engine.dtype.type(1))
-    axes, scores = axes * flip, scores * flip
+    axes *= flip
+    scores *= flip
     first = scores[:, :1]
     if first.min() > 0:
-        far = first[:, 0] >= NEAR_ORIGIN * float((root * first).sum() / root.sum())
-        lifts = np.maximum(-(scores[far] / first[far]).min(axis=0), 0)
+        near = first[:, 0] < NEAR_ORIGIN * float(weights @ first[:, 0] / weights.sum())
+        lifts = np.zeros(scores.shape[1], engine.dtype)
+        for rows in _pieces(len(scores)):
+            ratios = np.where(near[rows, None], 0, scores[rows] / first[rows])
+            np.maximum(lifts, -ratios.min(axis=0), out=lifts)
         basis, codes = lifted_basis(axes, lifts), lifted_codes(scores, lifts)
     elif k == 1:
         codes, basis = np.maximum(scores, 0), axes
@@ -84,9 +93,17 @@ def svd_start(
     return _contiguous(basis, codes, engine.dtype)
 
 
+def _pieces(n_samples: int) -> Iterator[slice]:
+    """Samples to be handled together where a copy of all would be large."""
+    for start in range(0, n_samples, _PIECE):
+        yield slice(start, min(start + _PIECE, n_samples))
+
+
 def lifted_codes(scores: FloatArray, lifts: FloatArray) -> FloatArray:
     """Scores that are positive along the first axis, with ``lifts`` times those added to all."""
-    codes: FloatArray = np.maximum(scores + lifts * scores[:, :1], 0)
+    codes: FloatArray = lifts * scores[:, :1]
+    codes += scores
+    np.maximum(codes, 0, out=codes)
     return codes
 
 
@@ -99,8 +116,10 @@ def lifted_basis(axes: FloatArray, lifts: FloatArray) -> FloatArray:
 
 def shifted_codes(scores: FloatArray) -> FloatArray:
     """[B − s, −s] for scores B and s_i = min(0, min_j B_ij)."""
-    # Along columns, a minimum is several times faster than along short rows.
-    shift = np.minimum(0, np.ascontiguousarray(scores.T).min(axis=0))
+    shift = np.empty(len(scores), scores.dtype)
+    for rows in _pieces(len(scores)):
+        # Along columns, a minimum is several times faster than along short rows.
+        np.minimum(0, np.ascontiguousarray(scores[rows].T).min(axis=0), out=shift[rows])
     codes = np.empty((len(scores), scores.shape[1] + 1), scores.dtype)
     np.subtract(scores, shift[:, None], out=codes[:, :-1])
     np.negative(shift, out=codes[:, -1])
@@ -122,8 +141,9 @@ def _refined(
     small = Engine(np.ascontiguousarray(scores), codes.shape[1], team=team)
     rule = LeastSquaresBasis()
     basis = Basis.of(np.zeros((scores.shape[1], codes.shape[1]), codes.dtype))
+    weighted = np.empty_like(codes)
     for _ in range(ROUNDS):
-        weighted = weights * codes
+        np.multiply(weights, codes, out=weighted)
         moment = small.adjoint_times(weighted)
         basis = rule.step(moment, codes.T @ weighted, basis, 0.0, 1.0)
         nonnegative_codes(small, basis.U, codes)
@@ -171,13 +191,13 @@ def _leading_axes(
         moment = engine.weighted_moment(weights)
         axes = eigenvectors(moment, width if more else min(rank, width))
         return axes, engine.times(axes.astype(engine.dtype, copy=False))
-    if n <= EXACT_SIZE:
+    if few_samples(engine):
         small, lift = reduced(engine)
         axes, scores = _leading_axes(small, rank, weights, rng, more=more)
         return lift(axes), scores
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(POWER_PASSES):
-        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0])[0]
+        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0], keep=False)[0]
     directions = np.linalg.qr(directions)[0]
     scores = engine.times(directions)
     turn = eigenvectors(scores.T @ (weights * scores), width)
@@ -210,7 +230,8 @@ def eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
 
 def few_samples(engine: Engine) -> bool:
     """Whether a start is found faster in the span of the samples than in all features."""
-    return engine.n_samples <= EXACT_SIZE and engine.n_samples < engine.n_features
+    few = engine.n_samples <= EXACT_SIZE and engine.n_samples < engine.n_features
+    return few and engine.whole
 
 
 def reduced(engine: Engine) -> tuple[Engine, Callable[[FloatArray], FloatArray]]:

@@ -92,6 +92,8 @@ class Crew:
         self._call = self._number, helpers, function, (self._open, rooms, arguments)
         self._invite()
         offers = function(self._open, self._number, rooms[0], *arguments)
+        # Who comes now finds nothing to do, and nobody keeps the arguments, which may be large.
+        self._call = self._number, 0, function, None
         self._judge(begin, perf_counter(), offers)
 
     def _make_call(self, phases: int) -> None:
@@ -122,18 +124,24 @@ class Crew:
 
     def _serve(self, place: int) -> None:
         last = 0
-        while True:
-            present = self._call
-            if self._closed or present is None:
-                return
-            number, helpers, function, (call, rooms, arguments) = present
+        while (number := self._take_part(place, last)) is not None:
             if number == last:
                 self._sleep(last)
-                continue
             last = number
-            if place < helpers:
-                function(call, number, rooms[1 + place], *arguments)
-                _watch(self._bell, number, _OFFERS)
+
+    def _take_part(self, place: int, last: int) -> int | None:
+        """Come along if there is a call after the ``last``; its number, or None to go home."""
+        present = self._call
+        if self._closed or present is None:
+            return None
+        number, helpers, function, parts = present
+        if number != last and place < helpers:
+            call, rooms, arguments = parts
+            function(call, number, rooms[1 + place], *arguments)
+            # Not to be kept alive by one who only watches.
+            del present, parts, call, rooms, arguments
+            _watch(self._bell, number, _OFFERS)
+        return number
 
     def _sleep(self, last: int) -> None:
         with self._awake:

@@ -1,0 +1,378 @@
+"""A source as an engine reads it: converted and checked, within a memory, one window at a time.
+
+A window is some chunks of samples whose rows are in memory together. There are two, the present one
+and the next, which a thread reads meanwhile; or one with all rows, if there is room for that. Where
+the chunks are cut does not depend on the windows, so that no digit of a result does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray, IntArray
+from ..compiled.products import padded_width
+from ..sources.adapters import SelectedRows, Source
+from .cutting import Cuts, cut_stream, cut_visits, largest_part
+from .storage import NOBODY, Visited, consecutive_rows, dense_samples, sparse_samples
+
+# Numbers that a fit keeps for each sample: so many arrays of codes, and single ones.
+_CODES, _SINGLE = 3, 8
+# Bytes of both windows together where no memory is given.
+_BUFFERS = 2**28
+# Bytes of a row number, and of the column of a stored entry.
+_INDEX, _COLUMN = 8, 4
+
+
+def in_words(size: float) -> str:
+    """A number of bytes as people write it, rounded up, and as ``max_memory`` takes it."""
+    for unit in ("kB", "MB", "GB"):
+        size /= 1000
+        if size < 1000 or unit == "GB":
+            break
+    return f"{np.ceil(size * 10) / 10:g}{unit}"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over the rows tells: ‖x_i‖², the smallest and the largest entry."""
+
+    squares: FloatArray
+    low: float
+    high: float
+
+
+class Stream:
+    """A source, and how much memory a fit to it may take in all.
+
+    Parameters
+    ----------
+    source : Source
+    max_memory : int or None
+        Bytes; None stands for what is kept for each sample, and 256 MB for windows.
+    graph : int
+        Bytes of it that a graph takes.
+    """
+
+    def __init__(self, source: Source, max_memory: int | None, graph: int = 0) -> None:
+        self.source, self.max_memory, self.graph = source, max_memory, graph
+        self.shape: tuple[int, int] = source.shape
+        self.dtype = np.dtype(np.float32 if source.dtype == np.float32 else np.float64)
+        self.indptr: IntArray | None = getattr(source, "indptr", None)
+        self.bounds: IntArray | None = getattr(source, "bounds", None)
+        self.stored = self.shape[0] * self.shape[1]
+        if self.indptr is not None:
+            self.stored = int(self.indptr[-1] - self.indptr[0])
+
+    def __getitem__(self, numbers: IntArray) -> Stream:
+        """Some of the samples."""
+        return Stream(SelectedRows(self.source, numbers), self.max_memory)
+
+    def with_graph(self, size: int) -> Stream:
+        """The same with a graph of so many bytes."""
+        stream = Stream(self.source, self.max_memory, size)
+        if "survey" in self.__dict__:
+            stream.__dict__["survey"] = self.survey
+        return stream
+
+    def check_memory(self, n_components: int) -> None:
+        """An error where a fit of so many components would need more memory."""
+        StreamStorage(self, self.cut(n_components), n_components)
+
+    def cut(self, n_components: int) -> Cuts:
+        n, m = self.shape
+        return cut_stream(n, max(1, self.stored // max(n, 1)), m, n_components)
+
+    @cached_property
+    def survey(self) -> Survey:
+        """The first pass; an error where a number is missing or infinite."""
+        n, m = self.shape
+        storage = StreamStorage(self, self.cut(1), 1)
+        squares, low, high = np.empty(n, self.dtype), np.inf, -np.inf
+        try:
+            for window in storage.windows():
+                for rows in cut_visits(window.start, window.stop, m):
+                    visited = window.visit(rows)
+                    with np.errstate(over="ignore", invalid="ignore"):
+                        squares[rows] = visited.squares()
+                    if not np.isfinite(squares[rows]).all():
+                        self._complain(visited.dense(), rows.start)
+                    least, most = visited.range()
+                    low, high = min(low, least), max(high, most)
+        finally:
+            storage.close()
+        return Survey(squares, low, high)
+
+    def _complain(self, block: FloatArray, start: int) -> None:
+        """Say where a number is missing or infinite; squares that overflow are not our business."""
+        rows, columns = np.nonzero(~np.isfinite(block))
+        if len(rows):
+            names = getattr(self.source, "names", None)
+            column = int(columns[0])
+            named = "" if names is None else f" ({names[column]!r})"
+            raise ValueError(
+                f"Input X contains {block[rows[0], column]} in row {start + int(rows[0])}, column "
+                f"{column}{named}, counted from 0; the first of {len(rows)} such entries in the "
+                f"rows from {start} to {start + len(block) - 1}. Leave these rows out, or fill in "
+                "numbers, before the fit."
+            )
+
+
+class Window:
+    """Rows of some chunks in memory."""
+
+    def __init__(self, chunks: tuple[int, int], start: int, stop: int) -> None:
+        self.chunks, self.start, self.stop = chunks, start, stop
+        self.rows: Any = None
+
+    def visit(self, rows: slice) -> Visited:
+        start, stop = rows.start - self.start, rows.stop - self.start
+        if sp.issparse(self.rows):
+            return Visited(consecutive_rows(self.rows, start, stop))
+        return Visited(self.rows[start:stop])
+
+    def show(self, samples: Any, cuts: Any) -> None:
+        """Have compiled code see these rows, and go through their chunks."""
+        rows = self.rows
+        if sp.issparse(rows):
+            samples.set_vector("entries", rows.data)
+            samples.set_vector("indices", rows.indices)
+            samples.set_vector("indptr", rows.indptr, self.start)
+        else:
+            samples.set_vector("entries", rows.reshape(-1), self.start * rows.shape[1])
+        cuts.set_integers(begin=self.chunks[0], end=self.chunks[1])
+
+
+class StreamStorage:
+    """Storage that reads; see `storage.Storage`."""
+
+    whole = False
+    gathers = False
+    X: Any = None
+
+    def __init__(self, stream: Stream, cuts: Cuts, n_components: int) -> None:
+        self._stream, self._cuts = stream, cuts
+        self.shape, self.dtype, self.stored = stream.shape, stream.dtype, stream.stored
+        self.sparse = stream.indptr is not None
+        self._reader: ThreadPoolExecutor | None = None
+        self._pending: tuple[int, Future[Window]] | None = None
+        self._buffers: list[FloatArray] = []
+        self._kept: tuple[int, Any] | None = None
+        self._places = self._plan(n_components)
+
+    # How much is in memory at a time
+
+    def _chunk_sizes(self) -> IntArray:
+        """Bytes of the rows of each chunk."""
+        indptr, bounds = self._stream.indptr, self._cuts.bounds
+        if indptr is None:
+            return np.diff(bounds) * (self.shape[1] * self.dtype.itemsize)
+        return np.diff(indptr[bounds]) * (self.dtype.itemsize + _COLUMN) + np.diff(bounds) * _COLUMN
+
+    def _needs(self, k: int, largest: int) -> dict[str, int]:
+        """Bytes beside the windows, by what they are for."""
+        (n, m), size, source = self.shape, self.dtype.itemsize, self._stream.source
+        shards = self._cuts.most_shards
+        reading = 0
+        if self.sparse:
+            # Entries as the source has them, before they are converted.
+            reading = largest
+        elif not self._direct:
+            rows = largest_part(self._cuts.bounds)
+            if self._stream.bounds is not None:
+                rows += 2 * largest_part(self._stream.bounds)
+            reading = rows * m * np.dtype(source.dtype).itemsize
+        per_row = size * (_CODES * k + _SINGLE) + (_INDEX * 2 if self.sparse else 0)
+        return {
+            "codes and what else is kept for each sample": n * per_row,
+            "the graph": self._stream.graph,
+            "sums": 2 * shards * m * padded_width(k, self.dtype) * size,
+            "reading": reading,
+        }
+
+    @property
+    def _direct(self) -> bool:
+        """Whether the source puts its numbers where they are to be."""
+        source = self._stream.source
+        return (
+            hasattr(source, "read_into")
+            and getattr(source, "order", "C") == "C"
+            and source.dtype == self.dtype
+        )
+
+    def _plan(self, k: int) -> list[tuple[int, int]]:
+        """Which chunks make up a window."""
+        sizes = self._chunk_sizes()
+        largest, most = int(sizes.max()), self._stream.max_memory
+        needs = self._needs(k, largest)
+        if most is None:
+            free = max(_BUFFERS, 2 * largest)
+        else:
+            free = most - sum(needs.values())
+            least = min(2 * largest, int(sizes.sum()))
+            if free < least:
+                self._too_little(most, needs, least)
+        if sizes.sum() <= free:
+            return [(0, len(sizes))]
+        places, begin, held = [], 0, 0
+        for chunk, size in enumerate(sizes.tolist()):
+            if held + size > free // 2:
+                places.append((begin, chunk))
+                begin, held = chunk, 0
+            held += size
+        return [*places, (begin, len(sizes))]
+
+    def _too_little(self, most: int, needs: dict[str, int], windows: int) -> None:
+        n, m = self.shape
+        parts = [*needs.items(), ("the rows of X that are in memory at a time", windows)]
+        listed = ", ".join(f"{in_words(size)} for {what}" for what, size in parts if size)
+        raise ValueError(
+            f"max_memory={in_words(most)} is too little for {n:,} × {m:,} numbers: {listed}. Give "
+            f'at least max_memory="{in_words(sum(size for _, size in parts))}", or take fewer '
+            "components."
+        )
+
+    # Reading
+
+    def windows(self) -> Iterator[Window]:
+        """All rows once, in their order; while one window is in use the next is read."""
+        if self._stream.source.shape != self.shape:
+            raise ValueError(
+                f"X has changed while it was in use: its shape was {self.shape} and is now "
+                f"{self._stream.source.shape}. Fit to a copy that nobody writes to."
+            )
+        count = len(self._places)
+        for number in range(count):
+            window = self._await(number)
+            if count > 1:
+                self._order((number + 1) % count)
+            yield window
+
+    def _await(self, number: int) -> Window:
+        if self._pending is None or self._pending[0] != number:
+            self._settle()
+            self._order(number)
+        assert self._pending is not None
+        window = self._pending[1].result()
+        if len(self._places) > 1:
+            self._pending = None
+        return window
+
+    def _order(self, number: int) -> None:
+        if self._reader is None:
+            self._reader = ThreadPoolExecutor(1, thread_name_prefix="seminmf-reader")
+        self._pending = number, self._reader.submit(self._read, number)
+
+    def _settle(self) -> None:
+        """Wait for what is being read, whatever comes of it."""
+        if self._pending is not None:
+            self._pending[1].exception()
+            self._pending = None
+
+    def close(self) -> None:
+        """Send the reader home and let go of the windows; a next pass begins anew."""
+        self._settle()
+        if self._reader is not None:
+            self._reader.shutdown()
+            self._reader = None
+        self._buffers, self._kept = [], None
+
+    def _read(self, number: int) -> Window:
+        chunks = self._places[number]
+        start, stop = (int(self._cuts.bounds[chunk]) for chunk in chunks)
+        window = Window(chunks, start, stop)
+        window.rows = self._sparse(start, stop) if self.sparse else self._dense(start, stop)
+        return window
+
+    def _sparse(self, start: int, stop: int) -> Any:
+        rows = self._checked(self._stream.source.read(start, stop), start, stop)
+        parts = (
+            rows.data.astype(self.dtype, copy=False),
+            rows.indices.astype(np.int32, copy=False),
+            rows.indptr.astype(np.int32, copy=False),
+        )
+        return sp.csr_array(parts, shape=rows.shape)
+
+    def _dense(self, start: int, stop: int) -> FloatArray:
+        rows = self._buffer(stop - start)
+        source = self._stream.source
+        if self._direct:
+            source.read_into(start, rows)  # type: ignore[attr-defined]
+            return rows
+        step, done = largest_part(self._cuts.bounds), start
+        while done < stop:
+            first, block = self._block(done, min(done + step, stop))
+            last = min(first + len(block), stop)
+            rows[done - start : last - start] = block[done - first : last - first]
+            done = last
+        return rows
+
+    def _block(self, start: int, stop: int) -> tuple[int, Any]:
+        """(number of its first row, rows) with those from ``start`` on, to ``stop`` or beyond it.
+
+        What a source stores as one block is read as one, and kept until the next is wanted.
+        """
+        if self._kept is not None:
+            first, block = self._kept
+            if first <= start < first + len(block):
+                return first, block
+        bounds = self._stream.bounds
+        if bounds is not None:
+            stop = int(bounds[np.searchsorted(bounds, stop)])
+        block = self._checked(self._stream.source.read(start, stop), start, stop)
+        self._kept = None if bounds is None else (start, block)
+        return start, block
+
+    def _buffer(self, count: int) -> FloatArray:
+        """Room for the rows of a window; the two take turns."""
+        most = len(self._places) if len(self._places) < 2 else 2
+        longest = max(
+            int(self._cuts.bounds[last] - self._cuts.bounds[first]) for first, last in self._places
+        )
+        if len(self._buffers) < most:
+            self._buffers.append(np.empty((longest, self.shape[1]), self.dtype))
+        else:
+            self._buffers.append(self._buffers.pop(0))
+        return self._buffers[-1][:count]
+
+    def _checked(self, rows: Any, start: int, stop: int) -> Any:
+        """What a source has returned, if it is what it should be."""
+        wanted = (stop - start, self.shape[1])
+        if getattr(rows, "shape", None) != wanted or sp.issparse(rows) != self.sparse:
+            kind = "sparse" if sp.issparse(rows) else type(rows).__name__
+            raise ValueError(
+                f"X has changed while it was in use, or is no proper source: its rows from {start} "
+                f"to {stop} should be {'CSR' if self.sparse else 'an array'} of shape {wanted}, "
+                f"and are {kind} of shape {getattr(rows, 'shape', None)}."
+            )
+        return rows
+
+    # What engines ask
+
+    def samples(
+        self, squares: FloatArray, share: FloatArray | None, numbering: IntArray | None,
+        longest: int,
+    ) -> Any:  # fmt: skip
+        assert numbering is None, "rows of a source are read in their order"
+        nothing = np.zeros(0, self.dtype)
+        if self.sparse:
+            numbers = np.arange(self.shape[0])
+            matrix = nothing, NOBODY, NOBODY
+            return sparse_samples(matrix, self.shape[1], numbers, squares, share, longest)
+        steps = self.shape[1], 1
+        return dense_samples(nothing, steps, self.shape[1], None, squares, share, plain=True)
+
+    def chosen(self, numbers: list[int]) -> FloatArray:
+        """Some samples, each read by itself."""
+        self._settle()  # no source has to read two things at the same time
+        found = [
+            Visited(self._checked(self._stream.source.read(i, i + 1), i, i + 1)).dense()
+            for i in numbers
+        ]
+        return np.concatenate(found).astype(self.dtype, copy=False)

@@ -1,0 +1,126 @@
+"""From a path, or an object of another library, to a source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .adapters import ArraySource, FileSource, MatrixSource, ParquetSource, Source, need
+
+
+def open_source(path: Any, key: str | None = None) -> Source:
+    """A source of what is stored in a file or a folder.
+
+    Parameters
+    ----------
+    path : path or object
+        A file ``.npy``, ``.parquet``, ``.h5`` (``.hdf5``) or ``.h5ad``, a folder ``.zarr`` or a
+        folder of Parquet files; or an object that `fit` would take as a source, which is returned
+        as one.
+    key : str, optional
+        Which array of an HDF5 file or of a Zarr group; needed where there are several.
+
+    Returns
+    -------
+    source : Source
+        Files are open as long as it lives.
+    """
+    found = source_of(path, mapped=True)
+    if found is not None:
+        return found
+    place = Path(path)
+    if not place.exists():
+        raise FileNotFoundError(f"{path}: no such file or folder.")
+    suffix = place.suffix.lower()
+    if place.is_dir() and (suffix == ".zarr" or _is_zarr(place)):
+        zarr = need("zarr", "Zarr folders", "zarr")
+        return _of_group(str(path), zarr.open(str(place), mode="r"), key)
+    if place.is_dir() or suffix in (".parquet", ".pq"):
+        return ParquetSource(place)
+    if suffix == ".npy":
+        return FileSource.of_npy(place)
+    if suffix in (".h5", ".hdf5", ".h5ad"):
+        h5py = need("h5py", "HDF5 files", "files")
+        try:
+            file = h5py.File(place, "r")
+        except OSError as error:
+            raise ValueError(f"{path} is not an HDF5 file, or is damaged: {error}") from None
+        return _of_group(str(path), file, "X" if suffix == ".h5ad" and key is None else key)
+    raise ValueError(
+        f"{path}: unknown kind of file; known are .npy, .parquet, .h5, .hdf5, .h5ad, and folders "
+        "of Zarr or of Parquet files."
+    )
+
+
+def _is_zarr(place: Path) -> bool:
+    return any((place / name).exists() for name in ("zarr.json", ".zarray", ".zgroup"))
+
+
+def _of_group(path: str, node: Any, key: str | None) -> Source:
+    """An array of a file or folder that may have several."""
+    names = None
+    if not hasattr(node, "dtype"):
+        tables = [name for name in node if _is_table(node[name])]
+        if key is None and len(tables) != 1:
+            known = ", ".join(map(repr, tables)) or "none"
+            raise ValueError(f"{path} has {len(tables)} tables; say which with key: {known}.")
+        chosen = tables[0] if key is None else key
+        if chosen not in node:
+            raise ValueError(f"{path} has no {chosen!r}; it has {', '.join(map(repr, node))}.")
+        names = _feature_names(node) if chosen == "X" else None
+        return _of_node(f"{path}[{chosen!r}]", node[chosen], names)
+    if key is not None:
+        raise ValueError(f"{path} is one array: leave key={key!r} out.")
+    return _of_node(path, node)
+
+
+def _of_node(what: str, node: Any, names: Any = None) -> Source:
+    """An array, or CSR as AnnData stores it."""
+    if hasattr(node, "dtype"):
+        return ArraySource(node, what, names)
+    kind = str(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))
+    if not kind.startswith("csr"):
+        raise ValueError(
+            f"{what} is no table of numbers that is stored by rows ({kind or 'a group'}); save it "
+            "as a dense or a CSR matrix."
+        )
+    shape = tuple(node.attrs.get("shape", node.attrs.get("h5sparse_shape", ())))
+    return MatrixSource((node["data"], node["indices"], node["indptr"]), shape, what, names)
+
+
+def _is_table(node: Any) -> bool:
+    if hasattr(node, "dtype"):
+        return len(node.shape) == 2
+    return str(node.attrs.get("encoding-type", "")).startswith("csr")
+
+
+def _feature_names(group: Any) -> Any:
+    """The index of ``var`` of AnnData; None where there is none."""
+    if "var" not in group or hasattr(group["var"], "dtype"):
+        return None
+    var = group["var"]
+    index = var.attrs.get("_index", "_index")
+    if index not in var:
+        return None
+    values = var[index][:]
+    return np.array([v.decode() if isinstance(v, bytes) else str(v) for v in values], dtype=object)
+
+
+def source_of(X: Any, *, mapped: bool) -> Source | None:
+    """X as a source if it is one, or an array of Zarr or HDF5; None for what is in memory.
+
+    A mapped array is a source if ``mapped``.
+    """
+    if isinstance(X, np.memmap):
+        return FileSource.of_mapped(X) if mapped else None
+    if isinstance(X, np.ndarray) or sp.issparse(X):
+        return None
+    library = type(X).__module__.split(".")[0]
+    if library in ("zarr", "h5py") and hasattr(X, "dtype"):
+        return ArraySource(X, f"the array of {library}")
+    if library == "anndata" and hasattr(X, "format") and hasattr(X, "group"):
+        return _of_node("the matrix of anndata", X.group)
+    return X if isinstance(X, Source) else None
