@@ -44,9 +44,9 @@ _MORE, _VISITORS = 11, 8
 # Rounds end when so many of the neighbours are right, or when one changes less than this share of
 # the lists. Searches along the lists, which then follow, find more for less work.
 _ROUGH, _STILL = 0.8, 0.1
-# If a search does not find enough, the next has lists longer by a half, up to so many times the
-# first length.
-_LONGER, _LONGEST = 1.5, 6
+# Their lists are longer by a quarter, and again if a search does not find enough, up to so many
+# times the first length.
+_LONGER, _LONGEST = 1.25, 6
 # Features are filled up with zeros to whole vectors.
 _VECTOR = 8
 # Rows at a time that are converted, so that there is no second copy of the features.
@@ -188,13 +188,9 @@ class Approximate:
         changed, length, most = n * n, lists[0].shape[1], min(_LONGEST * lists[0].shape[1], n - 1)
         while recall() < _ROUGH and changed >= _STILL * n * length:
             changed = self._round(team, lists)
-        while recall() < _AIM:
+        while recall() < _AIM and lists[0].shape[1] < most:
+            lists = _lengthened(lists, min(int(_LONGER * lists[0].shape[1] + 1), most))
             self._search_on(team, lists)
-            length = lists[0].shape[1]
-            if length == most:
-                break
-            if recall() < _AIM:
-                lists = _lengthened(lists, min(int(_LONGER * length), most))
         return lists[0][:, : p + _MORE].copy(), recall()
 
     def _join(self, team: Team, order: IntArray, bounds: IntArray, lists: _Lists) -> None:
@@ -252,7 +248,7 @@ class Approximate:
             right = float((lists[1][:, :p] <= radii[:, None]).mean())
             if right >= _AIM or length >= min(_LONGEST * (p + _MORE), len(self._samples) - 1):
                 return length
-            length = int(_LONGER * length)
+            length = int(_LONGER * length + 1)
             marks[:] = -1
 
     def _visit(

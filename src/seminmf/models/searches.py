@@ -12,7 +12,7 @@ from typing import Any
 REMEDY = (
     "; of the searches for neighbours only scikit-learn's KNeighborsTransformer and "
     "RadiusNeighborsTransformer can be, with parameters that are no functions: fit with one of "
-    'these, with graph="auto" or "knn", or with the matrix graph=transformer.fit_transform(X)'
+    'these, with graph="auto" or graph="knn", or with the matrix graph=transformer.fit_transform(X)'
 )
 
 
