@@ -521,7 +521,7 @@ def test_paths(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("1,2\n")
     with pytest.raises(ValueError, match="unknown kind of file; known are"):
         open_source(tmp_path / "x.csv")
-    with pytest.raises(ValueError, match="has no files"):
+    with pytest.raises(ValueError, match="is a folder without files"):
         open_source(tmp_path)
     for kind, called in (("npy", "an NPY"), ("h5", "an HDF5"), ("parquet", "a Parquet")):
         path = tmp_path / f"x.{kind}"
@@ -574,6 +574,65 @@ def test_damaged_rows_of_a_sparse_matrix() -> None:
     for indptr in (SPARSE.indptr[:-1], SPARSE.indptr[::-1], SPARSE.indptr + 1):
         with pytest.raises(ValueError, match="damaged: its rows do not fit"):
             MatrixSource((SPARSE.data, SPARSE.indices, indptr), SPARSE.shape)
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+def command(*words: Any) -> Any:
+    pytest.importorskip("typer")
+    from typer.testing import CliRunner
+
+    from seminmf import cli
+
+    return CliRunner().invoke(cli.app, [str(word) for word in words])
+
+
+def test_commands_take_tables_in_parts(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    write_parquet(tmp_path, {"name": np.array(["a"] * N)})
+    hdf5(tmp_path)
+    zarr_folder(tmp_path)
+    wanted = FactorKMeans(SemiNMF(K, random_state=0), random_state=0).fit(X)
+    for name, more in (("x", ()), ("x.zarr", ()), ("x.h5", ("--key", "samples"))):
+        out = tmp_path / f"{name}-fit"
+        found = command("fit", tmp_path / name, "-k", K, "-m", "semi", *more, "--out", out)
+        assert found.exit_code == 0, found.output
+        assert "Opened" in found.output
+        assert "There is no report" in found.output
+        assert ("'name': it has values of type string" in found.output) == (name == "x")
+        codes = pandas.read_parquet(out / "codes.parquet")
+        parts = codes[[f"part_{q}" for q in range(K)]].to_numpy()
+        np.testing.assert_allclose(parts, wanted.factorizer_.codes_, atol=1e-8)
+        again = tmp_path / f"{name}.again.parquet"
+        found = command("cluster", out, tmp_path / name, *more, "--out", again)
+        assert found.exit_code == 0, found.output
+        clusters = pandas.read_parquet(again)
+        np.testing.assert_array_equal(clusters["cluster"], wanted.labels_)
+        residuals = wanted.factorizer_.residuals_
+        np.testing.assert_allclose(clusters["outlier_score"], residuals, atol=1e-7)
+        assert command("report", out).exit_code == 2
+
+
+def test_commands_refuse_what_needs_all_samples(tmp_path: Path) -> None:
+    path, out = as_npy(tmp_path), tmp_path / "out"
+    for words, message in (
+        (
+            ("--max-memory", "1GB", "--id", "sample"),
+            "--id is not for tables that are read in parts",
+        ),
+        (("--max-memory", "1GB", "--fill", "median"), "--drop-missing and --fill is not for"),
+        (("--max-memory", "1GB", "--standardize", "scale"), "Standardized needs all samples"),
+        (("--max-memory", "20kB", "-m", "semi"), "max_memory=20kB is too little"),
+        (("--max-memory", "much", "-m", "semi"), "max_memory must be None"),
+    ):
+        found = command("fit", path, "-k", K, *words, "--out", out)
+        assert found.exit_code == 2
+        assert message in " ".join(found.output.split())
+        assert not out.exists()
+    (tmp_path / "x.csv").write_text("1,2\n")
+    found = command("fit", tmp_path / "x.csv", "-k", K, "--max-memory", "1GB", "--out", out)
+    assert "unknown kind of file" in " ".join(found.output.split())
 
 
 # --- memory ---------------------------------------------------------------------------------------

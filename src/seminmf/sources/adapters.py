@@ -188,7 +188,10 @@ class ParquetSource:
     def __init__(self, path: str | os.PathLike[str], columns: list[str] | None = None) -> None:
         paths = _parquet_files(Path(path))
         if not paths:
-            raise ValueError(f"{path} has no files .parquet.")
+            raise ValueError(
+                f"{path} is a folder without files .parquet, and not one of Zarr; give a file, or "
+                "such a folder."
+            )
         self._files = [_open_parquet(file) for file in paths]
         schema = self._files[0].schema_arrow
         for file, name in zip(self._files, paths, strict=True):
