@@ -25,6 +25,7 @@ __all__ = [
     "SemiNMF",
     "Standardized",
     "load",
+    "outlier_threshold",
     "report",
 ]
 
@@ -42,6 +43,7 @@ _LATER = {
     "SemiNMF": ".models.estimators",
     "Standardized": ".models.preparation",
     "load": ".models.persistence",
+    "outlier_threshold": ".outliers",
     "report": ".reporting",
 }
 

@@ -91,6 +91,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.loss_ = solution.problem.loss
         self._projector = trained.projector
         self._links, self._member = trained.links, trained.member
+        self._outlier_reference = None
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> FloatArray:
@@ -126,6 +127,36 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
         codes: FloatArray = self._projector.codes(X)
         return codes
+
+    def outlier_scores(self, X: Any) -> FloatArray:
+        """How far out samples are: their distances from what the other samples say of them.
+
+        Each sample is foretold by the others alone: by the parts of a fit that has not seen it
+        (five folds, a few iterations from the basis of the whole fit), or, in a model with a graph,
+        by the mean of its nearest neighbours, if that comes nearer to a typical sample of the
+        training set. Samples far from the middle of the data have no say in this, so that a group
+        of outliers does not vouch for itself.
+
+        Scores are lengths in the units of X. Rank by them; `seminmf.outlier_threshold` says from
+        which score on a sample is an outlier.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The training set, or other samples. A model with a graph knows its training samples one
+            by one; one without has to be given all of them, in their order, and takes anything else
+            for new samples, which no fit has seen. Weights of samples do not count.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Higher is farther out.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        from .outliers import outlier_scores
+
+        return outlier_scores(self, X)
 
     def inverse_transform(self, X: Any) -> FloatArray:
         """Samples from codes: V Uᵀ.
