@@ -81,6 +81,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         solution = trained.solution
         self.components_ = np.ascontiguousarray(solution.basis.T)
         self.codes_ = solution.codes + solution.codes.dtype.type(0)  # no −0.0
+        self.n_active_ = int((self.components_.any(axis=1) & self.codes_.any(axis=0)).sum())
         self.residuals_ = solution.residuals
         self.objective_history_ = np.array(solution.history)
         self.objective_ = solution.objective

@@ -30,6 +30,7 @@ from ..problem.penalties import CodesPenalty
 from ..problem.stationarity import kkt_residual
 from . import starts
 from .descent import Descent, Scheme
+from .finishing import Finish
 from .loop import Callback, Solution, Stopping, run
 from .projection import solve_codes
 
@@ -232,6 +233,7 @@ def factorize(
         objective = Objective(
             plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
         )
+        nothing = plan.loss.total(np.sqrt(squares), share)
         graph = None
         if matrix is not None:
             graph = NeighbourGraph.prepare(matrix, squares, engine.dtype, engine.chunk_bounds)
@@ -240,17 +242,23 @@ def factorize(
             start = _make_start(plan, space.engine, share, rng, number)
             local = replace(objective, floors=_floors(plan, *start))
             waiting = None if plan.nonnegative else compression
-            descent = Descent(
-                space, local, _scheme(plan, engine.n_features), graph, share, start, waiting
-            )
+            scheme = _scheme(plan, engine.n_features)
+            descent = Descent(space, local, scheme, graph, share, start, waiting)
             del space, start  # their arrays are as large as the codes
             solution = run(descent, plan.stopping, plan.callback, number)
             del descent
+            if plan.solver == "cd":
+                finish = Finish(
+                    scheme, graph, share, local, plan.length, nothing, plan.stopping, plan.callback
+                )
+                solution = finish.thaw(solution, number)
             if best is None or solution.rank < best.rank:
                 best = solution
         assert best is not None
-        if graph is None and plan.solver == "cd":
-            _polish(best, share)
+        if plan.solver == "cd":
+            if graph is None:
+                _polish(best, share)
+            finish.drop_parts(best)
         best.kkt_residual = kkt_residual(
             best.problem, best.space.engine, graph, share, (best.basis, best.codes),
             best.residuals, plan.nonnegative,
