@@ -141,18 +141,17 @@ def code_columns(codes: Any) -> dict[str, Any]:
     return {f"part_{j}": codes[:, j] for j in range(codes.shape[1])}
 
 
-def write_tables(scratch: Path, parts: Parts, table: Table) -> dict[str, str]:
+def write_tables(scratch: Path, parts: Parts, table: Table, scores: Any) -> dict[str, str]:
     """Codes, basis, clusters and outliers in the format of the input; their files by what."""
     import numpy as np
 
     from ..io import write_table
-    from ..models.clustering import far_fence
+    from ..outliers import outlier_threshold
 
     factorizer = parts.factorizer
     samples = keys(table, table.format)
-    residuals = factorizer.residuals_
-    rank = np.empty(len(residuals), dtype=np.int64)
-    rank[np.argsort(-residuals, kind="stable")] = np.arange(1, len(residuals) + 1)
+    rank = np.empty(len(scores), dtype=np.int64)
+    rank[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
     basis = code_columns(factorizer.components_.T)
     if table.named or table.format.kind not in ("npy", "npz"):
         basis = {"feature": np.array(table.feature_names, dtype=object), **basis}
@@ -162,9 +161,9 @@ def write_tables(scratch: Path, parts: Parts, table: Table) -> dict[str, str]:
         "clusters": {**samples, "cluster": parts.clusters.labels_},
         "outliers": {
             **samples,
-            "outlier_score": residuals,
+            "outlier_score": scores,
             "rank": rank,
-            "far_outlier": residuals > far_fence(residuals),
+            "outlier": scores > outlier_threshold(scores),
         },
     }
     if not samples and table.n_dropped:

@@ -16,7 +16,6 @@ from .fitting import fit_watched
 if TYPE_CHECKING:
     from ..io import Table
 
-_BLOCK = 2048
 ModelArgument = Annotated[
     str, typer.Argument(metavar="MODEL", help="Folder of seminmf fit, or a model file.")
 ]
@@ -73,20 +72,6 @@ def deliver(talk: Talk, out: str, table: Table | None, columns: dict[str, Any]) 
     talk.result["out"] = str(written)
     if out != "-":
         talk.say(f"Wrote {written}.")
-
-
-def residuals(parts: Parts, X: Any, codes: Any) -> Any:
-    """‖x − Uv‖ of each sample, by blocks."""
-    import numpy as np
-    import scipy.sparse as sp
-
-    found = np.empty(X.shape[0])
-    for low in range(0, X.shape[0], _BLOCK):
-        rows = X[low : low + _BLOCK]
-        rows = rows.toarray() if sp.issparse(rows) else rows
-        fitted = codes[low : low + _BLOCK] @ parts.factorizer.components_
-        found[low : low + _BLOCK] = np.linalg.norm(rows - fitted, axis=1)
-    return found
 
 
 @command(app, "seminmf transform result new-signals.csv --out codes.csv")
@@ -157,7 +142,7 @@ def cluster(
     header: o.Header = None,
     encoding: o.Encoding = "utf-8",
 ) -> None:
-    """Clusters and outlier scores: of a table, of new samples in a model, or of its own samples.
+    """Clusters and outlier scores of a table or of samples in a model; clusters of its own ones.
 
     With DATA alone a model is fitted and not kept (needs -k); seminmf fit keeps it.
     """
@@ -177,7 +162,8 @@ def cluster(
         if stopped:
             raise Stopped("Interrupted: nothing was written.")
         parts = Parts.of(fitted)
-        _deliver_clusters(talk, out, table, parts.clusters.labels_, parts.factorizer.residuals_)
+        scores = parts.clusters.outlier_scores(parts.standardized(table.X))
+        _deliver_clusters(talk, out, table, parts.clusters.labels_, scores)
         return
     parts, notes = load_model(model_or_data)
     if not hasattr(parts.clusters, "labels_"):
@@ -186,12 +172,12 @@ def cluster(
             "FactorKMeans, or use seminmf fit."
         )
     if data is None:
-        _deliver_clusters(talk, out, None, parts.clusters.labels_, parts.factorizer.residuals_)
+        talk.say("A model alone has no outlier scores: give its DATA too for those.")
+        _deliver_clusters(talk, out, None, parts.clusters.labels_, None)
         return
     table = read_for(talk, parts, notes, data, reading)
     X = parts.standardized(table.X)
-    codes, found = parts.clusters._codes_and_labels(X)
-    _deliver_clusters(talk, out, table, found, residuals(parts, X, codes))
+    _deliver_clusters(talk, out, table, parts.clusters.predict(X), parts.clusters.outlier_scores(X))
 
 
 def _deliver_clusters(talk: Talk, out: str, table: Table | None, found: Any, scores: Any) -> None:
@@ -207,4 +193,5 @@ def _deliver_clusters(talk: Talk, out: str, table: Table | None, found: Any, sco
             f"Against {table.label_name!r}: {accuracy:.1%} of the samples are in a cluster of "
             f"their own class; normalised mutual information {shared:.3f}."
         )
-    deliver(talk, out, table, {**own, "cluster": found, "outlier_score": scores})
+    scored = {} if scores is None else {"outlier_score": scores}
+    deliver(talk, out, table, {**own, "cluster": found, **scored})

@@ -80,7 +80,8 @@ def fit(
     fitted, stopped = fit_watched(talk, choice, table)
     seconds = time.monotonic() - began
     parts = Parts.of(fitted)
-    outcome = _outcome(parts, seconds, stopped)
+    scores = parts.clusters.outlier_scores(parts.standardized(table.X))
+    outcome = _outcome(parts, scores, seconds, stopped)
     for line in _sentences(parts, outcome):
         talk.say(line)
     notes = {
@@ -89,7 +90,7 @@ def fit(
     }  # fmt: skip
     with folder(out) as scratch:
         fitted.save(scratch / MODEL, notes=notes)
-        files = {"model": MODEL, **write_tables(scratch, parts, table)}
+        files = {"model": MODEL, **write_tables(scratch, parts, table, scores)}
         try:
             write_report(scratch / REPORT, parts, table, shape, title)
             files["report"] = REPORT
@@ -143,15 +144,16 @@ def _data(path: str, table: Table) -> dict[str, Any]:
     }
 
 
-def _outcome(parts: Parts, seconds: float, stopped: bool) -> dict[str, Any]:
+def _outcome(parts: Parts, scores: Any, seconds: float, stopped: bool) -> dict[str, Any]:
     import numpy as np
 
-    from ..models.clustering import far_fence
+    from ..outliers import outlier_threshold
 
     found = parts.factorizer
     return {
         "model": type(found).__name__,
         "n_components": found.components_.shape[0],
+        "n_active": found.n_active_,
         "objective": found.objective_,
         "n_iter": found.n_iter_,
         "converged": found.converged_,
@@ -161,7 +163,7 @@ def _outcome(parts: Parts, seconds: float, stopped: bool) -> dict[str, Any]:
         "cluster_sizes": np.bincount(
             parts.clusters.labels_, minlength=len(parts.clusters.cluster_centers_)
         ),
-        "far_outliers": int((found.residuals_ > far_fence(found.residuals_)).sum()),
+        "outliers": int((scores > outlier_threshold(scores)).sum()),
         "seconds": round(seconds, 3),
         "interrupted": stopped,
     }
@@ -170,10 +172,11 @@ def _outcome(parts: Parts, seconds: float, stopped: bool) -> dict[str, Any]:
 def _sentences(parts: Parts, outcome: dict[str, Any]) -> list[str]:
     how = "converged" if outcome["converged"] else "not converged"
     sizes = outcome["cluster_sizes"]
-    k = outcome["n_components"]
+    k, off = outcome["n_components"], outcome["n_components"] - outcome["n_active"]
+    zero = f" ({off} of them zero)" if off else ""
     return [
-        f"{outcome['model']} with {k} part{'s' * (k != 1)}: objective {outcome['objective']:.6g} "
-        f"after {outcome['n_iter']} iterations ({how}), {duration(outcome['seconds'])}.",
+        f"{outcome['model']} with {k} part{'s' * (k != 1)}{zero}: objective "
+        f"{outcome['objective']:.6g} after {outcome['n_iter']} iterations ({how}), {duration(outcome['seconds'])}.",
         f"{len(sizes)} cluster{'s' * (len(sizes) != 1)} of {sizes.min():,} to {sizes.max():,} "
-        f"samples; {outcome['far_outliers']:,} far outliers.",
+        f"samples; {outcome['outliers']:,} outlier{'s' * (outcome['outliers'] != 1)}.",
     ]

@@ -221,6 +221,7 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
                 f"{type(self.factorizer_).__name__} has no outlier scores; use one of seminmf's "
                 "own factorizations, such as L21SemiNMF."
             )
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         scores: FloatArray = self.factorizer_.outlier_scores(X)
         return scores
 

@@ -93,6 +93,8 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._projector = trained.projector
         self._links, self._member = trained.links, trained.member
         self._outlier_reference = None
+        if hasattr(self, "stability_"):
+            del self.stability_  # that of another fit
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> FloatArray:
@@ -159,6 +161,37 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         return outlier_scores(self, X)
 
+    def certify(self, X: Any, n_runs: int = 5, random_state: Any = None) -> Self:
+        """Find out which parts come back from other starts; sets ``stability_``.
+
+        The model is fitted again from random starts, with all other parameters as they are, and
+        the parts of each fit are matched with the present ones, one to one. A part that the data
+        demand is found again from everywhere; one that the start has chosen is not, and another fit
+        would explain the same samples by others.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The training set.
+        n_runs : int, default=5
+            Number of fits. Together they take so many times the time of one from a random start.
+        random_state : int, RandomState or None, default=None
+            For the starts.
+
+        Returns
+        -------
+        self : object
+            With ``stability_`` of shape (n_components,): the mean cosine of each part with its
+            partners, from 0 (never found again) to 1 (always); NaN for parts that are zero.
+        """
+        check_is_fitted(self)
+        check_integer("n_runs", n_runs, 1)
+        X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        from .certificate import stability_of
+
+        self.stability_ = stability_of(self, X, n_runs, random_state)
+        return self
+
     def inverse_transform(self, X: Any) -> FloatArray:
         """Samples from codes: V Uᵀ.
 
@@ -197,6 +230,9 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             loss = _LOSS_OF_POWER[projector.pop("loss_power")]()
             projector.update(loss=loss, graph=loss)
             state.update(l1_=0.0, loss_=self._parts["loss"])
+        if "n_active_" not in state:  # a file from before parts were counted
+            used = state["components_"].any(axis=1) & state["codes_"].any(axis=0)
+            state["n_active_"] = int(used.sum())
         self._projector = Projector(**projector)
         super()._restore_state(state)
         m, k = self._projector.basis.shape
@@ -230,8 +266,10 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             return []
         shape = f"{len(self.codes_):,} samples × {self.components_.shape[1]:,} features"
         ended = "converged" if self.converged_ else "not converged"
+        off = len(self.components_) - self.n_active_
+        zero = f", {off:,} of them zero" if off else ""
         return [
-            f"{shape} in {len(self.components_):,} parts",
+            f"{shape} in {len(self.components_):,} parts{zero}",
             f"{self.n_iter_:,} iterations, {ended}",
             f"objective {self.objective_:.6g}",
             f"distance from optimality {self.kkt_residual_:.2g}",

@@ -2,10 +2,11 @@
 
 **Thawing.** A residual near zero gives its sample an enormous weight 1/residual, which holds it
 where it is, whatever the penalties would gain elsewhere: a start that fits nearly exactly is
-frozen, and a run from it seems to converge at once. So a run that ends with many such samples is made again from a thawed start: the minimum with Huber's loss, whose weights are
-bounded by 1/scale, with scales that shrink from the size of the samples. From which of them on is
-best depends on the data, so all are tried, and the best end is kept. The runs with Huber's loss do
-not count as iterations. ``solver="mu"`` is the paper's iteration and is left alone.
+frozen, and a run from it seems to converge at once. So a run that ends with many such samples is
+made again from a thawed start: the minimum with Huber's loss, whose weights are bounded by 1/scale,
+with scales that shrink from the size of the samples. From which of them on is best depends on the
+data, so all are tried, and the best end is kept. The runs with Huber's loss do not count as
+iterations. ``solver="mu"`` is the paper's iteration and is left alone.
 
 **Parts.** The penalty on the basis makes vectors that are not needed shrink from iteration to
 iteration, but they never become zero. At the end such parts are zero if that does not raise the
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
