@@ -209,41 +209,42 @@ outliers = scores > seminmf.outlier_threshold(scores)
 ```
 
 `residuals_` are the facts of a fit, but no outlier scores: with many parts against few samples an
-outlier gets a part of its own, and then its residual is zero. `outlier_scores` compares each sample
-with what the *others* say of it:
+outlier gets a part of its own, and then its residual is zero. `outlier_scores` compares each
+sample with what the *others* say of it:
 
-- **by parts** of a fit that has not seen it (five folds, three iterations each from the basis of the
-  whole fit, and non-negative least squares for the samples left out), or
+- **by parts** of a fit that has not seen it (five folds, three iterations each from the basis of
+  the whole fit, and non-negative least squares for the samples left out), or
 - **by neighbours**, the mean of the nearest other samples, in a model with a graph.
 
-Which of the two is taken is decided once for a training set, by the smaller typical error per degree
-of freedom: ‖x − Uv‖²/(1 − k/m) against ‖x − x̄‖²/(1 + 1/p). Where parts describe the data, samples lie
-nearer to them than to each other; on tables with as many parts as features, parts describe anything.
-Models without a graph know no neighbours and always take the parts.
+Which of the two is taken is decided once for a training set, by the smaller typical error per
+degree of freedom: ‖x − Uv‖²/(1 − k/m) against ‖x − x̄‖²/(1 + 1/p). Where parts describe the data,
+samples lie nearer to them than to each other; on tables with as many parts as features, parts
+describe anything. Models without a graph know no neighbours and always take the parts.
 
-**Groups.** Outliers that lie close together would vouch for each other, as parts and as neighbours.
-So samples that are three deviations farther from the median of the data than is usual (deviations by
-the shortest half of the distances, which 40 % of outliers hardly move) are scored like all others but
-have no say. That finds groups while they are fewer than half and farther away than the
-data are wide. A group that is nearer is not found, and a small class that lies far from all others is
-called outlying: from the data alone the two cannot be told apart.
+**Groups.** Outliers that lie close together would vouch for each other, as parts and as
+neighbours. So samples that are three deviations farther from the median of the data than is usual
+(deviations by the shortest half of the distances, which 40 % of outliers hardly move) are scored
+like all others but have no say. That finds groups while they are fewer than half and farther away
+than the data are wide. A group that is nearer is not found, and a small class that lies far from
+all others is called outlying: from the data alone the two cannot be told apart.
 
-**New samples** are compared with the parts, or with the neighbours, of the training samples that have
-a say. A model with a graph knows its training samples one by one; one without a graph has to be given
-all of them to know that it has seen them.
+**New samples** are compared with the parts, or with the neighbours, of the training samples that
+have a say. A model with a graph knows its training samples one by one; one without a graph has to
+be given all of them to know that it has seen them.
 
-**The threshold** lies ten deviations above the usual score, both by the shortest half, found again
-without the samples beyond it until it stays. It is made for about one false alarm in a hundred
-samples of data without outliers, and the table below says how many there were.
+**The threshold** lies ten deviations above the usual score, both by the shortest half, found
+again without the samples beyond it until it stays. It is made for about one false alarm in a
+hundred samples of data without outliers, and the table below says how many there were.
 
 ## What was measured
 
-Made by `python -m benchmarks.panel_outliers`; every number is a row of [outliers.csv](outliers.csv),
-and this page is made from those alone. {count} labelled sets (at most {MOST_SAMPLES} samples, centred
-or standardized as their page says), as many parts as classes, defaults otherwise, 5, 10, 20 and 40 % of
-outliers, made by `seminmf.datasets.add_outliers`: *gross*, moved by 5 typical lengths in random
-directions; *scaled*, multiplied by 4; *noise* as long as a typical sample; *swapped*, values changed
-places among the features; *grouped*, moved to one place. Area under the ROC curve, mean over sets,
+Made by `python -m benchmarks.panel_outliers`; every number is a row of
+[outliers.csv](outliers.csv), and this page is made from those alone. {count} labelled sets (at
+most {MOST_SAMPLES} samples, centred or standardized as their page says), as many parts as
+classes, defaults otherwise, 5, 10, 20 and 40 % of outliers, made by
+`seminmf.datasets.add_outliers`: *gross*, moved by 5 typical lengths in random directions;
+*scaled*, multiplied by 4; *noise* as long as a typical sample; *swapped*, values changed places
+among the features; *grouped*, moved to one place. Area under the ROC curve, mean over sets,
 shares and seeds:
 
 {auc_table(rows)}
@@ -254,13 +255,13 @@ By the share of outliers, with the samples beyond the threshold:
 
 {shares_table(rows)}
 
-The more outliers of a mild kind, the fewer lie beyond the threshold: they become what is usual. Then
-rank, and look.
+Only samples that are far out lie beyond the threshold: of mild kinds (noise, swapped) few do, and
+fewer the more there are, because they become what is usual. Then rank, and look.
 
 {clean_table(rows)}
 
-`FactorKMeans` with scores takes {cost.median():.1f} times the seconds of the bare fit (median over
-sets; largest {cost.max():.1f}, {cost.idxmax()}).
+`FactorKMeans` with scores takes {cost.median():.1f} times the seconds of the bare fit (median
+over sets; largest {cost.max():.1f}, {cost.idxmax()}).
 
 ## By data set
 

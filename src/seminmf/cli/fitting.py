@@ -176,7 +176,8 @@ def _sentences(parts: Parts, outcome: dict[str, Any]) -> list[str]:
     zero = f" ({off} of them zero)" if off else ""
     return [
         f"{outcome['model']} with {k} part{'s' * (k != 1)}{zero}: objective "
-        f"{outcome['objective']:.6g} after {outcome['n_iter']} iterations ({how}), {duration(outcome['seconds'])}.",
+        f"{outcome['objective']:.6g} after {outcome['n_iter']} iterations ({how}), "
+        f"{duration(outcome['seconds'])}.",
         f"{len(sizes)} cluster{'s' * (len(sizes) != 1)} of {sizes.min():,} to {sizes.max():,} "
         f"samples; {outcome['outliers']:,} outlier{'s' * (outcome['outliers'] != 1)}.",
     ]

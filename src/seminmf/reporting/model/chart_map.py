@@ -161,8 +161,9 @@ def _legends(found: Findings, edges: FloatArray) -> str:
         for i in range(SCORES)
     )
     if found.outliers.count:
-        steps += f'<li><span class="swatch s{SCORES}"></span>above {number(found.outliers.threshold)}</li>'
-    head = '<li class="title">Residuals</li>'
+        limit = number(found.outliers.threshold)
+        steps += f'<li><span class="swatch s{SCORES}"></span>above {limit}</li>'
+    head = '<li class="title">Outlier scores</li>'
     parts.append(f'<ul class="legend of-score" aria-label="Outlier scores">{head}{steps}</ul>')
     return '<div class="legends">' + "".join(parts) + _marks(found) + "</div>"
 
