@@ -217,7 +217,7 @@ sample with what the *others* say of it:
 - **by neighbours**, the mean of the nearest other samples, in a model with a graph.
 
 Which of the two is taken is decided once for a training set, by the smaller typical error per
-degree of freedom: ‖x − Uv‖²/(1 − k/m) against ‖x − x̄‖²/(1 + 1/p). Where parts describe the data,
+degree of freedom: ‖x − Uv‖²/(1 − k/m) against ‖x − x̄‖². Where parts describe the data,
 samples lie nearer to them than to each other; on tables with as many parts as features, parts
 describe anything. Models without a graph know no neighbours and always take the parts.
 

@@ -9,8 +9,7 @@ about it. So each sample is foretold by the others alone, in one of two ways:
 
 Which way is taken is decided once for a training set: the one with the smaller typical error per
 degree of freedom. A code fits k of the m numbers of a sample, so that ‖x − Uv‖² is to be divided by
-1 − k/m; the mean of p neighbours has an error of its own, so that the other square is to be divided
-by 1 + 1/p. Where there are as many parts as features, they foretell nothing.
+1 − k/m. Where there are as many parts as features, they foretell nothing.
 
 Samples far from the middle of the data do not vouch for each other: they are scored like all, but
 have no say in the parts and are nobody's neighbours. So outliers that form a group are found while
@@ -105,7 +104,7 @@ def refer(X: Any, fitted: Fitted) -> Reference:
         distances = distances_from_means(X, X, near)
         by_parts, by_neighbours = (float(np.median(s[trusted])) ** 2 for s in (scores, distances))
         free = 1 - fitted.basis.shape[1] / X.shape[1]
-        if free <= 0 or by_neighbours / (1 + 1 / n_neighbors) < by_parts / free:
+        if free <= 0 or by_neighbours < by_parts / free:
             return Reference(X, trusted, distances, basis, n_neighbors)
     return Reference(X, trusted, scores, basis, 0)
 
