@@ -54,7 +54,7 @@ adata.var["highly_variable"] = adata.X.toarray().var(axis=0) > np.quantile(
 
 factorize(adata, n_components=6, n_clusters=n_programs)
 print(adata)
-print({name: adata.uns["seminmf"][name] for name in ("converged", "n_iter", "outlier_fence")})
+print({name: adata.uns["seminmf"][name] for name in ("converged", "n_iter", "outlier_threshold")})
 
 # %%
 # Are the programs found? Each part is compared with each program by the correlation of their
@@ -77,22 +77,20 @@ axis.set_yticks(range(parts.shape[1]), [str(part + 1) for part in range(parts.sh
 fig.colorbar(shown, label="weight")
 
 # %%
-# The clusters against the kinds of the intact cells, and the residual of the broken ones. The
-# far fence is a cautious line for samples that would spoil the clusters; the ranking is what finds
-# the broken cells.
+# The clusters against the kinds of the intact cells, and the outlier scores of the broken ones.
 
 intact = ~adata.obs["broken"]
 print(pd.crosstab(adata.obs["kind"][intact], adata.obs["seminmf_cluster"][intact]))
 score = adata.obs["seminmf_outlier"]
-fence = adata.uns["seminmf"]["outlier_fence"]
+threshold = adata.uns["seminmf"]["outlier_threshold"]
 worst = score.to_numpy().argsort()[::-1][: broken.sum()]
-print(f"area under the ROC curve of the residual: {roc_auc_score(broken, score):.3f}")
-print(f"broken cells among the {broken.sum()} with the largest residuals: {broken[worst].sum()}")
-print(f"cells beyond the far fence: {(score > fence).sum()}")
+print(f"area under the ROC curve of the score: {roc_auc_score(broken, score):.3f}")
+print(f"broken cells among the {broken.sum()} with the largest scores: {broken[worst].sum()}")
+print(f"cells beyond the threshold: {(score > threshold).sum()}")
 
 fig, axis = plt.subplots(figsize=(6, 3), layout="constrained")
 axis.hist([score[intact], score[~intact]], bins=40, stacked=True, label=["intact", "broken"])
-axis.axvline(fence, color="k", ls="--", label="far fence")
+axis.axvline(threshold, color="k", ls="--", label="threshold")
 axis.set(xlabel='.obs["seminmf_outlier"]', ylabel="cells")
 axis.legend()
 plt.show()

@@ -13,9 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import cone
-from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
+from seminmf import FactorKMeans, L21SemiNMF, SemiNMF, outlier_threshold
 from seminmf.anndata import factorize
-from seminmf.embedding import far_fence
 
 
 @pytest.fixture
@@ -40,13 +39,13 @@ def test_what_is_written(adata: Any) -> None:
     assert np.array_equal(adata.X, before)
     assert np.array_equal(adata.obsm["X_seminmf"], factorization.codes_)
     assert np.array_equal(adata.varm["seminmf_parts"], factorization.components_.T)
-    assert np.array_equal(adata.obs["seminmf_outlier"], factorization.residuals_)
+    assert np.array_equal(adata.obs["seminmf_outlier"], factorization.outlier_scores(before))
     assert adata.obs["seminmf_cluster"].dtype == "category"
     assert adata.obs["seminmf_cluster"].astype(int).tolist() == model.labels_.tolist()
     found = adata.uns["seminmf"]
     assert np.array_equal(found["objective_history"], factorization.objective_history_)
     assert found["objective"] == factorization.objective_
-    assert found["outlier_fence"] == far_fence(factorization.residuals_)
+    assert found["outlier_threshold"] == outlier_threshold(adata.obs["seminmf_outlier"])
     assert found["params"]["model"] == "l21"
     assert found["params"]["strength"] == 3e-4
 

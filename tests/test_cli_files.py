@@ -136,7 +136,8 @@ def test_fit_transform_and_cluster_in_every_format(name: str, tmp_path: Path) ->
     invoke("cluster", out, data, "--out", tmp_path / "c.npz")
     with np.load(tmp_path / "c.npz") as columns:
         assert columns["cluster"].tolist() == model.labels_.tolist()
-        assert np.allclose(columns["outlier_score"], model.factorizer_.residuals_)
+        samples = read_table(data, **({"id": "sample"} if named else {})).X[:, -M:]
+        assert np.allclose(columns["outlier_score"], model.outlier_scores(samples))
     page = (out / "report.html").read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>")
 
@@ -153,7 +154,8 @@ def test_what_a_fit_leaves(fitted: Path, table: Path) -> None:
     assert notes["feature_names"] == [f"t{i}" for i in range(M)]
     assert (notes["id"], notes["labels"]) == ("sample", "kind")
     outliers = pd.read_csv(fitted / "outliers.csv")
-    assert outliers["outlier_score"].tolist() == model.factorizer_.residuals_.tolist()
+    X = pd.read_csv(table)[[f"t{i}" for i in range(M)]].to_numpy()
+    np.testing.assert_allclose(outliers["outlier_score"], model.outlier_scores(X), rtol=1e-12)
     assert outliers.sort_values("outlier_score", ascending=False)["rank"].tolist() == list(
         range(1, N + 1)
     )

@@ -24,14 +24,17 @@ from sklearn.exceptions import NotFittedError
 from helpers import converging_or_not, data
 from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, Report, SemiNMF, report
 from seminmf.datasets import add_outliers, make_waveform
+from seminmf.losses import SquaredNorm
 from seminmf.metrics import majority_accuracy, majority_labels, nmi
-from seminmf.models.clustering import far_fence, robust_kmeans
+from seminmf.models.clustering import robust_kmeans
+from seminmf.outliers import outlier_threshold
 from seminmf.reporting.model import markup, pictures, plane
 from seminmf.reporting.model.again import recipe, value_text
 from seminmf.reporting.model.drawing import bar, histogram, line, profile, ticks
 from seminmf.reporting.model.findings import Findings, find
 from seminmf.reporting.model.page import compose
 from seminmf.reporting.model.subject import checked_subject
+from seminmf.solve.projection import Projector
 
 Array = np.ndarray[Any, Any]
 LIMIT = 6_000_000
@@ -71,6 +74,7 @@ def fitted(X: Any, codes: Array, parts: Array, **more: Any) -> SemiNMF:
         "codes_": codes, "components_": parts, "residuals_": residuals, "converged_": True,
         "objective_history_": np.array([3.0, 2.0]), "objective_": 2.0, "n_iter_": 2,
         "kkt_residual_": 0.1, "alpha_": 0.0, "beta_": 0.0, "n_features_in_": parts.shape[1],
+        "n_active_": len(parts), "loss_": SquaredNorm(), "_projector": Projector(parts.T),
     }  # fmt: skip
     for name, value in (values | more).items():
         setattr(model, name, value)
@@ -124,7 +128,8 @@ def test_the_share_explained_and_the_outliers(
     model = clustering.factorizer_
     misfit = ((X - model.codes_ @ model.components_) ** 2).sum(axis=1)
     assert found.explained == pytest.approx(1 - misfit.sum() / (X**2).sum())
-    inside = model.residuals_ <= far_fence(model.residuals_)
+    scores = model.outlier_scores(X)
+    inside = scores <= outlier_threshold(scores)
     assert found.explained_inside == pytest.approx(
         1 - misfit[inside].sum() / (X[inside] ** 2).sum()
     )
@@ -132,9 +137,9 @@ def test_the_share_explained_and_the_outliers(
     outliers = found.outliers
     np.testing.assert_array_equal(outliers.flagged, ~inside)
     np.testing.assert_array_equal(outliers.flagged, corrupted)
-    worst = np.sort(model.residuals_)[::-1][:20]
-    np.testing.assert_array_equal(model.residuals_[outliers.ranked], worst)
-    assert outliers.ratio(int(outliers.ranked[0])) == worst[0] / np.median(model.residuals_)
+    worst = np.sort(scores)[::-1][:20]
+    np.testing.assert_array_equal(scores[outliers.ranked], worst)
+    assert outliers.ratio(int(outliers.ranked[0])) == worst[0] / np.median(scores)
     assert found.usage.sum() == pytest.approx(1)
 
 
@@ -236,7 +241,7 @@ def test_a_few_far_codes_that_fit_are_moved_to_the_border_too() -> None:
 @pytest.mark.parametrize(
     ("k", "axes"),
     [
-        (1, ("code of part 0", "residual")),
+        (1, ("code of part 0", "outlier score")),
         (2, ("code of part 0", "code of part 1")),
         (3, ("first direction of the codes", "second direction of the codes")),
     ],

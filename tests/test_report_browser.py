@@ -249,7 +249,7 @@ def test_hovering_shows_what_a_sample_is(browser: Browser, signals: Path) -> Non
         words = " ".join(lines)
         assert f"cluster {samples['cluster'][number]}" in words
         assert f"label {samples['labels'][samples['label'][number]]}" in words
-        assert f"residual {samples['residual'][number]}" in words
+        assert f"outlier score {samples['score'][number]}" in words
         assert f"part {samples['parts'][number][0]}" in words
         assert ("outlier yes" in words) == bool(samples["outlier"][number])
     browser.point(5, 5)

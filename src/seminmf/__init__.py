@@ -27,6 +27,7 @@ __all__ = [
     "SemiNMF",
     "Standardized",
     "load",
+    "outlier_threshold",
     "report",
 ]
 
@@ -45,6 +46,7 @@ _LATER = {
     "SemiNMF": ".models.estimators",
     "Standardized": ".models.preparation",
     "load": ".models.persistence",
+    "outlier_threshold": ".outliers",
     "report": ".reporting",
 }
 

@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from . import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
-from .embedding import far_fence
 from .models.validation import check_choice, check_integer
+from .outliers import outlier_threshold
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -88,10 +88,10 @@ def factorize(
 
         - ``.obsm["X_seminmf"]``: codes, cells × k; usable as ``use_rep`` in scanpy
         - ``.varm["seminmf_parts"]``: parts, genes × k; zero for genes that did not take part
-        - ``.obs["seminmf_outlier"]``: residual of each cell, the outlier score
+        - ``.obs["seminmf_outlier"]``: outlier score of each cell
         - ``.obs["seminmf_cluster"]``: cluster of each cell, a categorical, if `cluster`
-        - ``.uns["seminmf"]``: parameters, the objective and its history, convergence, and the
-          fence of the residuals, beyond which cells are far outliers
+        - ``.uns["seminmf"]``: parameters, the objective and its history, convergence, the number
+          of parts in use, and the score beyond which cells are outliers
     """
     _check(adata)
     check_choice("model", model, tuple(_MODELS))
@@ -121,6 +121,7 @@ def factorize(
     else:
         factorizer.fit(X)
 
+    scores = factorizer.outlier_scores(X)
     target = adata.copy() if copy else adata
     parts = np.zeros((adata.n_vars, factorizer.components_.shape[0]), factorizer.components_.dtype)
     parts[genes] = factorizer.components_.T
@@ -129,7 +130,7 @@ def factorize(
         warnings.filterwarnings("ignore", message=".*view.*")
         target.obsm[f"X_{key_added}"] = factorizer.codes_
         target.varm[f"{key_added}_parts"] = parts
-        target.obs[f"{key_added}_outlier"] = factorizer.residuals_
+        target.obs[f"{key_added}_outlier"] = scores
         if labels is not None:
             target.obs[f"{key_added}_cluster"] = _categorical(labels)
         target.uns[key_added] = {
@@ -147,7 +148,8 @@ def factorize(
             "kkt_residual": float(factorizer.kkt_residual_),
             "alpha": float(factorizer.alpha_),
             "beta": float(factorizer.beta_),
-            "outlier_fence": far_fence(factorizer.residuals_),
+            "n_active": int(factorizer.n_active_),
+            "outlier_threshold": outlier_threshold(scores),
         }  # fmt: skip
     return target if copy else None
 

@@ -46,8 +46,8 @@ class Findings:
             f"{N_COMPONENTS}, every other setting at its default.",
             f"Of the intact signals, {self.robust_accuracy:.0%} fall into a cluster of their own "
             f"kind with L21SemiNMF, {self.plain_accuracy:.0%} with least squares (SemiNMF).",
-            f"Of the {total} samples with the largest residuals, {self.caught} are corrupted ones "
-            f"(area under the ROC curve {self.auc:.3f}).",
+            f"Of the {total} samples with the largest outlier scores, {self.caught} are corrupted "
+            f"ones (area under the ROC curve {self.auc:.3f}).",
         ]
 
 
@@ -61,11 +61,11 @@ def explore(n_samples: int = N_SAMPLES, random_state: int = 0) -> Findings:
         intact = ~corrupted
         accuracies.append(majority_accuracy(kinds[intact], clustering.labels_[intact]))
         clusterings.append(clustering)
-    residuals = clusterings[0].factorizer_.residuals_
-    worst = np.argsort(residuals)[::-1][: corrupted.sum()]
+    scores = clusterings[0].outlier_scores(X)
+    worst = np.argsort(scores)[::-1][: corrupted.sum()]
     return Findings(
         X, KINDS[kinds], clusterings[0], corrupted, accuracies[0], accuracies[1],
-        int(corrupted[worst].sum()), float(roc_auc_score(corrupted, residuals)),
+        int(corrupted[worst].sum()), float(roc_auc_score(corrupted, scores)),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._files import atomic, beside
-from ._talk import to_json
+from ._talk import Talk, to_json
 
 if TYPE_CHECKING:
     from ..io import Format, Table
@@ -135,6 +135,17 @@ def in_parts(table: Table) -> bool:
     return isinstance(table.X, Source)
 
 
+def outlier_scores(talk: Talk, parts: Parts, table: Table) -> Any:
+    """Scores of all samples; none, and a word about it, for a table that is read in parts."""
+    if in_parts(table):
+        talk.say(
+            f"No outlier scores: they need all samples in memory, and {table.source} is read in "
+            "parts."
+        )
+        return None
+    return parts.clusters.outlier_scores(parts.standardized(table.X))
+
+
 def keys(table: Table, format: Format) -> dict[str, Any]:
     """Columns that say which sample a row is; none where a file holds numbers alone."""
     if table.ids is not None:
@@ -148,18 +159,18 @@ def code_columns(codes: Any) -> dict[str, Any]:
     return {f"part_{j}": codes[:, j] for j in range(codes.shape[1])}
 
 
-def write_tables(scratch: Path, parts: Parts, table: Table) -> dict[str, str]:
-    """Codes, basis, clusters and outliers in the format of the input; their files by what."""
+def write_tables(scratch: Path, parts: Parts, table: Table, scores: Any) -> dict[str, str]:
+    """Codes, basis, clusters and outliers (without scores none) in the format of the input.
+
+    Returns their files by what they hold.
+    """
     import numpy as np
 
     from ..io import write_table
-    from ..models.clustering import far_fence
+    from ..outliers import outlier_threshold
 
     factorizer = parts.factorizer
     samples = keys(table, table.format)
-    residuals = factorizer.residuals_
-    rank = np.empty(len(residuals), dtype=np.int64)
-    rank[np.argsort(-residuals, kind="stable")] = np.arange(1, len(residuals) + 1)
     basis = code_columns(factorizer.components_.T)
     if table.named or table.format.kind not in ("npy", "npz"):
         basis = {"feature": np.array(table.feature_names, dtype=object), **basis}
@@ -167,13 +178,16 @@ def write_tables(scratch: Path, parts: Parts, table: Table) -> dict[str, str]:
         "codes": {**samples, **code_columns(factorizer.codes_)},
         "basis": basis,
         "clusters": {**samples, "cluster": parts.clusters.labels_},
-        "outliers": {
-            **samples,
-            "outlier_score": residuals,
-            "rank": rank,
-            "far_outlier": residuals > far_fence(residuals),
-        },
     }
+    if scores is not None:
+        rank = np.empty(len(scores), dtype=np.int64)
+        rank[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+        tables["outliers"] = {
+            **samples,
+            "outlier_score": scores,
+            "rank": rank,
+            "outlier": scores > outlier_threshold(scores),
+        }
     if not samples and table.n_dropped:
         tables["rows"] = {"row": table.rows + 1}
     return {

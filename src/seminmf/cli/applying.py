@@ -9,14 +9,13 @@ import typer
 
 from . import _options as o
 from ._command import Stopped, app, command
-from ._folder import MODEL, Parts, code_columns, keys
+from ._folder import MODEL, Parts, code_columns, keys, outlier_scores
 from ._talk import Talk
 from .fitting import fit_watched
 
 if TYPE_CHECKING:
     from ..io import Table
 
-_BLOCK = 2048
 ModelArgument = Annotated[
     str, typer.Argument(metavar="MODEL", help="Folder of seminmf fit, or a model file.")
 ]
@@ -75,24 +74,6 @@ def deliver(talk: Talk, out: str, table: Table | None, columns: dict[str, Any]) 
     talk.result["out"] = str(written)
     if out != "-":
         talk.say(f"Wrote {written}.")
-
-
-def residuals(parts: Parts, X: Any, codes: Any) -> Any:
-    """‖x − Uv‖ of each sample, by blocks."""
-    import numpy as np
-    import scipy.sparse as sp
-
-    from ..sources.opening import source_of
-
-    found = np.empty(X.shape[0])
-    source = source_of(X, mapped=False)
-    for low in range(0, X.shape[0], _BLOCK):
-        high = min(low + _BLOCK, X.shape[0])
-        rows = X[low:high] if source is None else source.read(low, high)
-        rows = rows.toarray() if sp.issparse(rows) else rows
-        fitted = codes[low : low + _BLOCK] @ parts.factorizer.components_
-        found[low : low + _BLOCK] = np.linalg.norm(rows - fitted, axis=1)
-    return found
 
 
 @command(app, "seminmf transform result new-signals.csv --out codes.csv")
@@ -169,7 +150,7 @@ def cluster(
     max_memory: o.MaxMemory = None,
     key: o.Key = None,
 ) -> None:
-    """Clusters and outlier scores: of a table, of new samples in a model, or of its own samples.
+    """Clusters and outlier scores of a table or of samples in a model; clusters of its own ones.
 
     With DATA alone a model is fitted and not kept (needs -k); seminmf fit keeps it.
     """
@@ -191,7 +172,8 @@ def cluster(
         if stopped:
             raise Stopped("Interrupted: nothing was written.")
         parts = Parts.of(fitted)
-        _deliver_clusters(talk, out, table, parts.clusters.labels_, parts.factorizer.residuals_)
+        scores = outlier_scores(talk, parts, table)
+        _deliver_clusters(talk, out, table, parts.clusters.labels_, scores)
         return
     parts, notes = load_model(model_or_data)
     if not hasattr(parts.clusters, "labels_"):
@@ -200,12 +182,12 @@ def cluster(
             "FactorKMeans, or use seminmf fit."
         )
     if data is None:
-        _deliver_clusters(talk, out, None, parts.clusters.labels_, parts.factorizer.residuals_)
+        talk.say("A model alone has no outlier scores: give its DATA too for those.")
+        _deliver_clusters(talk, out, None, parts.clusters.labels_, None)
         return
     table = read_for(talk, parts, notes, data, reading)
-    X = parts.standardized(table.X)
-    codes, found = parts.clusters._codes_and_labels(X)
-    _deliver_clusters(talk, out, table, found, residuals(parts, X, codes))
+    found = parts.clusters.predict(parts.standardized(table.X))
+    _deliver_clusters(talk, out, table, found, outlier_scores(talk, parts, table))
 
 
 def _deliver_clusters(talk: Talk, out: str, table: Table | None, found: Any, scores: Any) -> None:
@@ -221,4 +203,5 @@ def _deliver_clusters(talk: Talk, out: str, table: Table | None, found: Any, sco
             f"Against {table.label_name!r}: {accuracy:.1%} of the samples are in a cluster of "
             f"their own class; normalised mutual information {shared:.3f}."
         )
-    deliver(talk, out, table, {**own, "cluster": found, "outlier_score": scores})
+    scored = {} if scores is None else {"outlier_score": scores}
+    deliver(talk, out, table, {**own, "cluster": found, **scored})

@@ -20,6 +20,7 @@ from ._folder import (
     Parts,
     check_target,
     folder,
+    outlier_scores,
     sha256,
     write_report,
     write_run,
@@ -86,7 +87,8 @@ def fit(
     fitted, stopped = fit_watched(talk, choice, table, checkpoint)
     seconds = time.monotonic() - began
     parts = Parts.of(fitted)
-    outcome = _outcome(parts, seconds, stopped)
+    scores = outlier_scores(talk, parts, table)
+    outcome = _outcome(parts, scores, seconds, stopped)
     for line in _sentences(parts, outcome):
         talk.say(line)
     notes = {
@@ -95,7 +97,7 @@ def fit(
     }  # fmt: skip
     with folder(out) as scratch:
         fitted.save(scratch / MODEL, training=training.value, notes=notes)
-        files = {"model": MODEL, **write_tables(scratch, parts, table)}
+        files = {"model": MODEL, **write_tables(scratch, parts, table, scores)}
         try:
             write_report(scratch / REPORT, parts, table, shape, title)
             files["report"] = REPORT
@@ -152,15 +154,16 @@ def _data(path: str, table: Table) -> dict[str, Any]:
     }
 
 
-def _outcome(parts: Parts, seconds: float, stopped: bool) -> dict[str, Any]:
+def _outcome(parts: Parts, scores: Any, seconds: float, stopped: bool) -> dict[str, Any]:
     import numpy as np
 
-    from ..models.clustering import far_fence
+    from ..outliers import outlier_threshold
 
     found = parts.factorizer
     return {
         "model": type(found).__name__,
         "n_components": found.components_.shape[0],
+        "n_active": found.n_active_,
         "objective": found.objective_,
         "n_iter": found.n_iter_,
         "converged": found.converged_,
@@ -170,7 +173,7 @@ def _outcome(parts: Parts, seconds: float, stopped: bool) -> dict[str, Any]:
         "cluster_sizes": np.bincount(
             parts.clusters.labels_, minlength=len(parts.clusters.cluster_centers_)
         ),
-        "far_outliers": int((found.residuals_ > far_fence(found.residuals_)).sum()),
+        "outliers": None if scores is None else int((scores > outlier_threshold(scores)).sum()),
         "seconds": round(seconds, 3),
         "interrupted": stopped,
     }
@@ -179,10 +182,14 @@ def _outcome(parts: Parts, seconds: float, stopped: bool) -> dict[str, Any]:
 def _sentences(parts: Parts, outcome: dict[str, Any]) -> list[str]:
     how = "converged" if outcome["converged"] else "not converged"
     sizes = outcome["cluster_sizes"]
-    k = outcome["n_components"]
+    k, off = outcome["n_components"], outcome["n_components"] - outcome["n_active"]
+    zero = f" ({off} of them zero)" if off else ""
+    far = outcome["outliers"]
+    counted = "" if far is None else f"; {far:,} outlier{'s' * (far != 1)}"
     return [
-        f"{outcome['model']} with {k} part{'s' * (k != 1)}: objective {outcome['objective']:.6g} "
-        f"after {outcome['n_iter']} iterations ({how}), {duration(outcome['seconds'])}.",
+        f"{outcome['model']} with {k} part{'s' * (k != 1)}{zero}: objective "
+        f"{outcome['objective']:.6g} after {outcome['n_iter']} iterations ({how}), "
+        f"{duration(outcome['seconds'])}.",
         f"{len(sizes)} cluster{'s' * (len(sizes) != 1)} of {sizes.min():,} to {sizes.max():,} "
-        f"samples; {outcome['far_outliers']:,} far outliers.",
+        f"samples{counted}.",
     ]

@@ -118,10 +118,14 @@ class NeighbourIndex:
             indptr, indices = _nearest_entries(found, self.n_neighbors)
             shape = X.shape[0], len(self)
             return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
+        return links_of(self.nearest(X), len(self))
+
+    def nearest(self, X: Any) -> IntArray:
+        """Numbers of the samples nearest to new ones by the recipe, the nearest first."""
         if self.recipe.approximate or self.recipe.directions is not None:
             X = features_of(X, self.recipe.directions)
         indices, _ = self.search.query(X, min(self.n_neighbors, len(self)))
-        return links_of(indices, len(self))
+        return indices
 
     def known(self, X: Any) -> IntArray:
         """For each row of X the first sample that equals it, or −1."""

@@ -18,7 +18,7 @@ from ..embedding import far_fence
 from .display import Displayed
 from .persistence import Saveable
 from .refinement import Averaged, Measured, refine
-from .validation import check_integer, check_samples, given
+from .validation import check_in_memory, check_integer, check_samples, given
 
 __all__ = ["FactorKMeans", "far_fence", "robust_kmeans"]
 
@@ -200,6 +200,28 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
         labels : ndarray of shape (n_samples,)
         """
         return self._codes_and_labels(X)[1]
+
+    def outlier_scores(self, X: Any) -> FloatArray:
+        """How far out samples are, by the factorization; see its ``outlier_scores``.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Higher is farther out.
+        """
+        check_is_fitted(self)
+        if not hasattr(self.factorizer_, "outlier_scores"):
+            raise AttributeError(
+                f"{type(self.factorizer_).__name__} has no outlier scores; use one of seminmf's "
+                "own factorizations, such as L21SemiNMF."
+            )
+        X = check_in_memory(self, X, "outlier_scores")
+        scores: FloatArray = self.factorizer_.outlier_scores(X)
+        return scores
 
     def _codes_and_labels(self, X: Any) -> tuple[FloatArray, IntArray]:
         """What the factorization's ``transform`` returns, and the clusters."""

@@ -18,7 +18,7 @@ _PARAMETERS = {
     `strength`. Only {product} matters to the clusters of the codes.""",
     "strength": """float, default={strength}
     Dimensionless strength λ of both penalties together, used where `alpha` or `beta` is "auto".
-    The default needs no tuning as a rule; larger values give smoother codes.""",
+    The default needs no tuning as a rule; larger values give smoother codes and fewer parts.""",
     "graph": """{{"auto", "knn"}}, sparse matrix or transformer, default="auto"
     Which samples are neighbours: the symmetrised nearest-neighbour graph, a sparse matrix
     of weights of shape (n_samples, n_samples), or a scikit-learn neighbours transformer.
@@ -88,8 +88,13 @@ components_ : ndarray of shape (n_components, n_features)
     The basis, Uᵀ.
 codes_ : ndarray of shape (n_samples, n_components)
     The codes V ≥ 0 of the training samples.
+n_active_ : int
+    Number of parts that are in use. The others are zero, in ``components_`` and in ``codes_``.
 residuals_ : ndarray of shape (n_samples,)
-    ‖x_i − U v_i‖ for each sample: how badly the model fits it, the outlier score.
+    ‖x_i − U v_i‖ for each sample: how badly the model fits it. An outlier with a part of its own
+    has none; `outlier_scores` finds it.
+stability_ : ndarray of shape (n_components,)
+    After `certify`: how far each part is found again from random starts, from 0 to 1.
 objective_ : float
     The objective at the end.
 objective_history_ : ndarray of shape (n_iterations,)
@@ -99,7 +104,8 @@ kkt_residual_ : float
 n_iter_ : int
     Number of iterations of the best run.
 converged_ : bool
-    Whether it ended because of `tol`.
+    Whether it ended because of `tol`. A fit that is nearly exact has been tried again from starts
+    in which samples are less stiff, and did not come lower.
 alpha_, beta_, l1_ : float
     The weights α, β and μ of the penalties that were used.
 loss_ : Loss

@@ -147,6 +147,12 @@ class Standardized(Saveable, BaseEstimator):
         labels: IntArray = self.model_.predict(self.standardize(X))
         return labels
 
+    @_has("outlier_scores")
+    def outlier_scores(self, X: Any) -> FloatArray:
+        """Outlier scores of samples given in their original units; those of the model."""
+        scores: FloatArray = self.model_.outlier_scores(self.standardize(X))
+        return scores
+
     def _restore_state(self, state: dict[str, Any]) -> None:
         super()._restore_state(state)
         shape = (self.n_features_in_,)

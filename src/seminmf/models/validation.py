@@ -103,6 +103,16 @@ def check_samples(estimator: Any, X: Any, max_memory: Any = None, *, reset: bool
     return validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, reset=False)
 
 
+def check_in_memory(estimator: Any, X: Any, method: str) -> Any:
+    """X for a method that looks at all samples at a time."""
+    if is_dask_array(X) or source_of(X, mapped=False) is not None:
+        raise ValueError(
+            f"{method} needs its samples in memory, and X is a {type(X).__name__}. Pass an array, "
+            "for example of some rows: samples that are not all of the fit are new to it."
+        )
+    return validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+
+
 def given(X: Any) -> Any:
     """What `check_samples` has returned, for another estimator to check."""
     return getattr(X, "source", X)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._types import FloatArray
 from ..embedding import far_fence, fit_plane, frame
 from ..models.validation import check_integer
+from ..outliers import outlier_threshold
 from ..reporting.style import Theme
 from ._common import COLOURS, MARKERS, canvas, factorization, per_sample, plain
 
@@ -118,17 +119,25 @@ def plot_codes(model: Any, *, labels: Any = None, ax: Any = None, dark: bool = F
 
 
 def plot_outliers(
-    model: Any, *, ids: Any = None, top: int = 20, ax: Any = None, dark: bool = False
+    model: Any,
+    X: Any = None,
+    *,
+    ids: Any = None,
+    top: int = 20,
+    ax: Any = None,
+    dark: bool = False,
 ) -> Any:
-    """The residuals, which are the outlier scores: how they are distributed, and the largest.
+    """Outlier scores: how they are distributed, and the largest.
 
-    The dashed line is the far fence, six deviations (1.4826 median absolute deviations) above the
-    median.
+    The dashed line is `seminmf.outlier_threshold`.
 
     Parameters
     ----------
     model : fitted estimator
         A factorization or a `FactorKMeans`.
+    X : array-like or CSR matrix of shape (n_samples, n_features), default=None
+        Samples, as a rule those of the fit, whose ``outlier_scores`` are drawn. Without them the
+        residuals of the fit are: an outlier with a part of its own has none.
     ids : array-like of shape (n_samples,), default=None
         Names of the samples; None counts them from 0.
     top : int, default=20
@@ -142,44 +151,46 @@ def plot_outliers(
     -------
     axes : ndarray of two matplotlib Axes
     """
-    residuals = np.asarray(factorization(model).residuals_, dtype=np.float64)
-    names = np.arange(len(residuals)) if ids is None else per_sample("ids", ids, len(residuals))
-    top = min(check_integer("top", top, 1), len(residuals))
-    fence = far_fence(residuals)
-    worst = np.argsort(-residuals, kind="stable")[:top]
+    fitted, what = factorization(model), "residual" if X is None else "outlier score"
+    scores = np.asarray(fitted.residuals_ if X is None else fitted.outlier_scores(X), np.float64)
+    names = np.arange(len(scores)) if ids is None else per_sample("ids", ids, len(scores))
+    top = min(check_integer("top", top, 1), len(scores))
+    threshold = outlier_threshold(scores)
+    worst = np.argsort(-scores, kind="stable")[:top]
     size = (4.6, max(3.0, 0.8 + 0.19 * top))
     with canvas(ax, dark, 2, (1, 2), size) as (theme, axes):
         left, right = axes
-        _distribution(left, theme, residuals, fence)
-        colours = [COLOURS[5] if residuals[row] > fence else theme.l21 for row in worst]
-        right.barh(np.arange(top), residuals[worst], color=colours, height=0.7)
+        _distribution(left, theme, scores, threshold)
+        left.set(xlabel=what)
+        colours = [COLOURS[5] if scores[row] > threshold else theme.l21 for row in worst]
+        right.barh(np.arange(top), scores[worst], color=colours, height=0.7)
         right.set_yticks(np.arange(top), [plain(names[row]) for row in worst], fontsize=8)
-        right.set(xlabel="residual", ylim=(top - 0.4, -0.6))
+        right.set(xlabel=what, ylim=(top - 0.4, -0.6))
         right.grid(visible=False, axis="y")
-        if fence <= residuals[worst[0]]:
-            right.axvline(fence, color=theme.ink, linestyle="--", linewidth=1)
+        if threshold <= scores[worst[0]]:
+            right.axvline(threshold, color=theme.ink, linestyle="--", linewidth=1)
         right.set_title(f"the {top} largest" if top > 1 else "the largest")
     return axes
 
 
-def _distribution(axis: Any, theme: Theme, residuals: FloatArray, fence: float) -> None:
-    """A histogram, on a logarithmic axis where the tail is long, and the fence."""
-    largest, median = float(residuals.max()), float(np.median(residuals))
+def _distribution(axis: Any, theme: Theme, scores: FloatArray, threshold: float) -> None:
+    """A histogram, on a logarithmic axis where the tail is long, and the threshold."""
+    largest, median = float(scores.max()), float(np.median(scores))
     if median > 0 and largest > LONG_TAIL * median:
         # Samples that are fitted exactly are in the first bin.
-        low = max(float(residuals.min()), 1e-2 * median)
+        low = max(float(scores.min()), 1e-2 * median)
         bins = np.geomspace(low, largest * (1 + 1e-9), 41)
-        axis.hist(np.maximum(residuals, low), bins=bins, color=theme.l21)
+        axis.hist(np.maximum(scores, low), bins=bins, color=theme.l21)
         axis.set_xscale("log")
         _plain_numbers(axis, low, largest)
     else:
-        axis.hist(residuals, bins=40, color=theme.l21)
-    beyond = int((residuals > fence).sum())
+        axis.hist(scores, bins=40, color=theme.l21)
+    beyond = int((scores > threshold).sum())
     axis.axvline(
-        fence, color=theme.ink, linestyle="--", linewidth=1,
-        label=f"far fence {fence:.3g}\n{beyond} of {len(residuals)} beyond",
+        threshold, color=theme.ink, linestyle="--", linewidth=1,
+        label=f"threshold {threshold:.3g}\n{beyond} of {len(scores)} beyond",
     )  # fmt: skip
-    axis.set(xlabel="residual", ylabel="samples")
+    axis.set(ylabel="samples")
     axis.set_title("all samples")
     axis.legend()
 

@@ -32,6 +32,7 @@ from ..problem.stationarity import kkt_residual
 from . import starts
 from .checkpoint import Checkpoint, Keeper, State
 from .descent import Descent, Scheme
+from .finishing import Finish
 from .loop import Callback, Solution, Stopping, run
 from .projection import solve_codes
 
@@ -273,6 +274,7 @@ def factorize(
         objective = Objective(
             plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
         )
+        nothing = plan.loss.total(np.sqrt(squares), share)
         graph = None
         if matrix is not None:
             graph = NeighbourGraph.prepare(
@@ -297,9 +299,8 @@ def factorize(
                 space = _known_space(plan, engine, compression, share, found["run"]["descent"])
                 start, local = _known_factors(found["run"]["descent"]), objective
             waiting = None if plan.nonnegative else compression
-            descent = Descent(
-                space, local, scheme_of(plan, engine.n_features), graph, share, start, waiting
-            )
+            scheme = scheme_of(plan, engine.n_features)
+            descent = Descent(space, local, scheme, graph, share, start, waiting)
             del space, start  # their arrays are as large as the codes
             keeper = None
             if checkpoint is not None:
@@ -308,11 +309,18 @@ def factorize(
             solution = run(descent, plan.stopping, plan.callback, number, keeper, state)
             del descent
             found = None
+            if plan.solver == "cd":
+                finish = Finish(
+                    scheme, graph, share, local, plan.length, nothing, plan.stopping, plan.callback
+                )
+                solution = finish.thaw(solution, number)
             if best is None or solution.rank < best.rank:
                 best = solution
         assert best is not None
-        if graph is None and plan.solver == "cd":
-            _polish(best, share)
+        if plan.solver == "cd":
+            if graph is None:
+                _polish(best, share)
+            finish.drop_parts(best)
         best.kkt_residual = kkt_residual(
             best.problem, best.space.engine, graph, share, (best.basis, best.codes),
             best.residuals, plan.nonnegative,

@@ -52,11 +52,11 @@
   function facts(i) {
     const rows = [["cluster", String(data.cluster[i])]];
     if (data.label) rows.push(["label", data.labels[data.label[i]]]);
-    let residual = show(data.residual[i]);
-    if (data.median > 0 && data.residual[i] !== null) {
-      residual += ` (${(data.residual[i] / data.median).toPrecision(2)} × median)`;
+    let score = show(data.score[i]);
+    if (data.median > 0 && data.score[i] !== null) {
+      score += ` (${(data.score[i] / data.median).toPrecision(2)} × median)`;
     }
-    rows.push(["residual", residual]);
+    rows.push(["outlier score", score]);
     if (data.outlier[i]) rows.push(["outlier", "yes"]);
     return rows;
   }

@@ -69,12 +69,12 @@ def _control(found: Findings) -> str:
 def _score_bins(found: Findings) -> tuple[IntArray, FloatArray]:
     """For each sample the number of its colour, and where the colours change.
 
-    Equal steps from the smallest residual to the largest inside the fence; outliers come last.
+    Equal steps from the smallest score to the largest below the threshold; outliers come last.
     """
     outliers = found.outliers
-    inside = outliers.residuals[~outliers.flagged]
+    inside = outliers.scores[~outliers.flagged]
     edges = np.linspace(inside.min(), inside.max(), SCORES + 1)
-    bins = np.clip(np.searchsorted(edges, outliers.residuals, side="left") - 1, 0, SCORES - 1)
+    bins = np.clip(np.searchsorted(edges, outliers.scores, side="left") - 1, 0, SCORES - 1)
     return np.where(outliers.flagged, SCORES, bins), edges
 
 
@@ -161,11 +161,10 @@ def _legends(found: Findings, edges: FloatArray) -> str:
         for i in range(SCORES)
     )
     if found.outliers.count:
-        steps += (
-            f'<li><span class="swatch s{SCORES}"></span>above {number(found.outliers.fence)}</li>'
-        )
-    head = '<li class="title">Residuals</li>'
-    parts.append(f'<ul class="legend of-score" aria-label="Residuals">{head}{steps}</ul>')
+        limit = number(found.outliers.threshold)
+        steps += f'<li><span class="swatch s{SCORES}"></span>above {limit}</li>'
+    head = '<li class="title">Outlier scores</li>'
+    parts.append(f'<ul class="legend of-score" aria-label="Outlier scores">{head}{steps}</ul>')
     return '<div class="legends">' + "".join(parts) + _marks(found) + "</div>"
 
 
@@ -227,7 +226,7 @@ def _data(found: Findings, drawn: IntArray, x: FloatArray, y: FloatArray) -> dic
         "y": [round(float(v), 1) for v in y],
         "id": [short(about.name(sample)) for sample in drawn],
         "cluster": [int(found.cluster_of[sample]) for sample in drawn],
-        "residual": [float(f"{found.outliers.residuals[sample]:.4g}") for sample in drawn],
+        "score": [float(f"{found.outliers.scores[sample]:.4g}") for sample in drawn],
         "outlier": [int(found.outliers.flagged[sample]) for sample in drawn],
         "parts": best.tolist(),
         "codes": [

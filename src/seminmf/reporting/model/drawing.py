@@ -95,22 +95,22 @@ def line(history: FloatArray) -> str:
     return _chart(label, body, "iteration", "objective")
 
 
-def histogram(residuals: FloatArray, fence: float) -> str:
-    """How the residuals are spread, and where the fence stands."""
-    values = residuals[np.isfinite(residuals)]
+def histogram(scores: FloatArray, threshold: float) -> str:
+    """How outlier scores are spread, and where the threshold stands."""
+    values = scores[np.isfinite(scores)]
     top = float(values.max(initial=0.0)) or 1.0
     positive = values[values > 0]
     lowest = float(np.quantile(positive, 0.01)) if len(positive) else top / 10
-    wide = fence > 0 and top > 6 * fence and len(positive)
+    wide = threshold > 0 and top > 6 * threshold and len(positive)
     if wide:  # a few far outliers would leave no room for the others
         low, high = math.log10(max(lowest, top * 1e-9)), math.log10(top)
         scaled = np.log10(np.maximum(values, 10**low))
-        at = math.log10(fence) if fence > 0 else low
+        at = math.log10(threshold) if threshold > 0 else low
         marks = _decades(10**low, top)
         places = [math.log10(m) for m in marks]
     else:
-        low, high = 0.0, max(top, fence) * 1.02
-        scaled, at = values, fence
+        low, high = 0.0, max(top, threshold) * 1.02
+        scaled, at = values, threshold
         marks = ticks(low, high, 6)
         places = marks
     edges = np.linspace(low, high if high > low else low + 1, 49)
@@ -142,13 +142,13 @@ def histogram(residuals: FloatArray, fence: float) -> str:
         body += (
             f'<path class="fence" d="M{x:.1f} {_TOP}V{bottom}"/>'
             f'<text class="fence-name" x="{x + shift:.1f}" y="{_TOP + 12}" text-anchor="{side}">'
-            f"fence {number(fence)}</text>"
+            f"threshold {number(threshold)}</text>"
         )
     label = (
-        f"Histogram of {count(len(values))} residuals, up to {number(top)}; the fence is at "
-        f"{number(fence)}."
+        f"Histogram of {count(len(values))} outlier scores, up to {number(top)}; the threshold is "
+        f"at {number(threshold)}."
     )
-    return _chart(label, body, "residual" + (" (logarithmic)" if wide else ""), "samples")
+    return _chart(label, body, "outlier score" + (" (logarithmic)" if wide else ""), "samples")
 
 
 def _decades(low: float, high: float) -> list[float]:

@@ -14,7 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._types import FloatArray, IntArray
 from ...data import row_squares
 from ...metrics import majority_accuracy, majority_labels, nmi
-from ...models.clustering import far_fence, robust_kmeans
+from ...models.clustering import robust_kmeans
+from ...models.outliers import outlier_scores
+from ...outliers import outlier_threshold
 from .pictures import Scale
 from .plane import Plane, lay_out
 from .subject import Subject
@@ -31,22 +33,22 @@ _SEED = 0
 
 @dataclass(frozen=True, eq=False)
 class Outliers:
-    """Residuals against the far fence."""
+    """Outlier scores against their threshold."""
 
-    residuals: FloatArray
-    fence: float
+    scores: FloatArray
+    threshold: float
     median: float
     flagged: NDArray[np.bool_]
     ranked: IntArray
-    """The samples with the largest residuals, worst first."""
+    """The samples with the largest scores, worst first."""
 
     @property
     def count(self) -> int:
         return int(self.flagged.sum())
 
     def ratio(self, sample: int) -> float:
-        """A residual in units of the median; NaN where the median is zero."""
-        return float(self.residuals[sample]) / self.median if self.median > 0 else float("nan")
+        """A score in units of the median; NaN where the median is zero."""
+        return float(self.scores[sample]) / self.median if self.median > 0 else float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +113,8 @@ def find(about: Subject) -> Findings:
     """Look at a fitted model."""
     fitted = about.factorizer
     codes, parts = np.asarray(fitted.codes_), np.asarray(fitted.components_)
-    outliers = _outliers(np.asarray(fitted.residuals_, dtype=np.float64))
+    outliers = _outliers(np.asarray(outlier_scores(fitted, about.X), dtype=np.float64))
+    residuals = np.asarray(fitted.residuals_, dtype=np.float64)
     inside = ~outliers.flagged
     cluster_of, centres, seed = _clustering(about, codes)
     distances = _distances(codes, centres, cluster_of)
@@ -125,23 +128,23 @@ def find(about: Subject) -> Findings:
     listed = [outliers.ranked, *(c.most for c in clusters), *(c.least for c in clusters)]
     return Findings(
         about,
-        _explained(outliers.residuals, squares),
-        _explained(outliers.residuals[inside], squares[inside]),
+        _explained(residuals, squares),
+        _explained(residuals[inside], squares[inside]),
         outliers,
         cluster_of,
         distances,
         clusters,
         spent / (spent.sum() or 1.0),
-        lay_out(codes, outliers.residuals, outliers.flagged, cluster_of, np.concatenate(listed)),
+        lay_out(codes, outliers.scores, outliers.flagged, cluster_of, np.concatenate(listed)),
         _agreement(about, cluster_of, len(centres), inside),
         seed,
     )
 
 
-def _outliers(residuals: FloatArray) -> Outliers:
-    fence = far_fence(residuals)
-    ranked = np.argsort(-residuals, kind="stable")[:RANKED]
-    return Outliers(residuals, fence, float(np.median(residuals)), residuals > fence, ranked)
+def _outliers(scores: FloatArray) -> Outliers:
+    threshold = outlier_threshold(scores)
+    ranked = np.argsort(-scores, kind="stable")[:RANKED]
+    return Outliers(scores, threshold, float(np.median(scores)), scores > threshold, ranked)
 
 
 def _clustering(about: Subject, codes: FloatArray) -> tuple[IntArray, FloatArray, int | None]:

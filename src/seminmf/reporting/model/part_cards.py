@@ -37,13 +37,25 @@ def parts_section(found: Findings) -> str:
         words += f"Each is drawn over the {count(m)} features in their order."
     elif about.image_shape is None and m > _MOST_FEATURES:
         words += f"Of {count(m)} features the {_MOST_FEATURES} largest of each part are shown."
-    order = np.arange(len(parts))
-    if len(parts) > _MOST_PARTS:
+    active = parts.any(axis=1)
+    if not active.all():
+        words += f" {count((~active).sum())} of them are switched off, that is zero, and not shown."
+    stability = getattr(about.factorizer, "stability_", None)
+    if stability is not None:
+        words += (
+            " Parts that come back are found again from random starts; the share is the mean "
+            "cosine with what is found there. Others are one explanation among several."
+        )
+    order = np.flatnonzero(active)
+    if len(order) > _MOST_PARTS:
         order = np.sort(np.argsort(-found.usage, kind="stable")[:_MOST_PARTS])
         words += f" Shown are the {_MOST_PARTS} parts that the samples use most."
     cards = []
     for j in order:
-        title = f'Part {j} <span class="aside">{percent(found.usage[j])} of the weight</span>'
+        aside = f"{percent(found.usage[j])} of the weight"
+        if stability is not None and np.isfinite(stability[j]):
+            aside += f", comes back {percent(stability[j])}"
+        title = f'Part {j} <span class="aside">{aside}</span>'
         if about.image_shape is not None:
             body = _part_image(parts[j], about.image_shape, largest, signed, int(j))
         elif as_signal:

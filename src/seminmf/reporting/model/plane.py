@@ -42,7 +42,7 @@ class Plane:
 
 def lay_out(
     codes: FloatArray,
-    residuals: FloatArray,
+    scores: FloatArray,
     flagged: NDArray[np.bool_],
     cluster_of: IntArray,
     listed: IntArray,
@@ -51,9 +51,9 @@ def lay_out(
 
     A few far outliers would otherwise choose the directions and press all others into a corner.
     """
-    drawn = _selection(residuals, flagged, cluster_of, listed)
+    drawn = _selection(scores, flagged, cluster_of, listed)
     core = ~flagged if (~flagged).sum() > 2 else np.ones(len(codes), dtype=bool)
-    coordinates, axes = _coordinates(codes, residuals, core)
+    coordinates, axes = _coordinates(codes, scores, core)
     low, high = _frame(coordinates[core])
     places = (coordinates[drawn] - low) / (high - low)
     beyond: NDArray[np.bool_] = np.any((places < 0) | (places > 1), axis=1)
@@ -62,12 +62,12 @@ def lay_out(
 
 
 def _coordinates(
-    codes: FloatArray, residuals: FloatArray, core: NDArray[np.bool_]
+    codes: FloatArray, scores: FloatArray, core: NDArray[np.bool_]
 ) -> tuple[FloatArray, tuple[str, str]]:
     """Two numbers per sample, and what they are."""
     k = codes.shape[1]
     if k == 1:
-        return np.column_stack([codes[:, 0], residuals]), ("code of part 0", "residual")
+        return np.column_stack([codes[:, 0], scores]), ("code of part 0", "outlier score")
     if k == 2:
         return codes.astype(np.float64), ("code of part 0", "code of part 1")
     fitted = plane_through(codes, core)
@@ -88,17 +88,17 @@ def _frame(coordinates: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _selection(
-    residuals: FloatArray, flagged: NDArray[np.bool_], cluster_of: IntArray, listed: IntArray
+    scores: FloatArray, flagged: NDArray[np.bool_], cluster_of: IntArray, listed: IntArray
 ) -> IntArray:
     """Samples to draw: all, or those that are listed, the outliers, and some of each cluster."""
-    n = len(residuals)
+    n = len(scores)
     rng = np.random.default_rng(0)
     if n <= MOST_POINTS:
         chosen = np.ones(n, dtype=bool)
     else:
         chosen = np.zeros(n, dtype=bool)
         worst = np.flatnonzero(flagged)
-        chosen[worst[np.argsort(-residuals[worst], kind="stable")][:MOST_OUTLIERS]] = True
+        chosen[worst[np.argsort(-scores[worst], kind="stable")][:MOST_OUTLIERS]] = True
         chosen[listed] = True
         open_places = MOST_POINTS - int(chosen.sum())
         rest = np.flatnonzero(~chosen & ~flagged)

@@ -101,19 +101,20 @@ def _samples(found: Findings, title: str, samples: IntArray) -> str:
 
 def outliers_section(found: Findings) -> str:
     outliers, about = found.outliers, found.subject
-    n = len(outliers.residuals)
+    n = len(outliers.scores)
     words = (
-        "The residual of a sample is its distance from what the parts can make. Beyond the fence, "
-        "six deviations (1.4826 times the median absolute deviation) above the median, a sample "
-        "counts as an outlier."
+        "The outlier score of a sample is its distance from what the other samples say of it: by "
+        "parts that were found without it, or by its neighbours. The threshold, ten deviations "
+        "above the usual score, lets about one sample in a hundred pass for an outlier where there "
+        "are none."
     )
     facts = [
-        ("median residual", number(outliers.median)),
-        ("fence", number(outliers.fence)),
-        ("largest", number(outliers.residuals.max())),
+        ("median score", number(outliers.median)),
+        ("threshold", number(outliers.threshold)),
+        ("largest", number(outliers.scores.max())),
         ("outliers", f"{count(outliers.count)} of {count(n)}"),
     ]
-    header = ["Rank", "Sample", "Residual", "Ratio to median", "Cluster", "Outlier"]
+    header = ["Rank", "Sample", "Score", "Ratio to median", "Cluster", "Outlier"]
     if about.labels is not None:
         header.insert(5, "Label")
     images: list[str] = []
@@ -135,7 +136,7 @@ def outliers_section(found: Findings) -> str:
         row = [
             str(rank + 1),
             own(about.name(sample)),
-            number(outliers.residuals[sample], 4),
+            number(outliers.scores[sample], 4),
             factor(outliers.ratio(sample)),
             swatch("k", found.cluster_of[sample]) + str(found.cluster_of[sample]),
             flag,
@@ -143,10 +144,10 @@ def outliers_section(found: Findings) -> str:
         if about.labels is not None:
             row.insert(5, own(about.label(sample), 32))
         rows.append(row + images[rank : rank + 1])
-    caption = f"The {len(rows)} samples with the largest residuals"
+    caption = f"The {len(rows)} samples with the largest outlier scores"
     return (
         lead(words)
-        + reading(histogram(outliers.residuals, outliers.fence), facts)
+        + reading(histogram(outliers.scores, outliers.threshold), facts)
         + table(caption, header, rows, kind="ranking", head=1)
     )
 

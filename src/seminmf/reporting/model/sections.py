@@ -91,6 +91,7 @@ def _again(found: Findings) -> str:
             )
     outcome = [
         ("objective", number(fitted.objective_, 6)),
+        ("parts in use", f"{count(fitted.n_active_)} of {count(len(fitted.components_))}"),
         ("iterations", count(fitted.n_iter_)),
         ("converged", "yes" if fitted.converged_ else "no"),
         ("distance from optimality (KKT)", number(fitted.kkt_residual_)),

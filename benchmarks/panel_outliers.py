@@ -1,0 +1,287 @@
+"""Do outlier scores find outliers? ``python -m benchmarks.panel_outliers``.
+
+Labelled sets of many fields are spoilt in five ways (`seminmf.datasets.add_outliers`), and scores
+are compared by the area under the ROC curve: those of `L21SemiNMF` with a graph and without, the
+residuals of its fit, and what one would use instead. On the sets as they are, and on made data
+without outliers, the share of samples beyond `outlier_threshold` is counted. Every measurement is a
+row of ``docs/outliers.csv``; the page ``docs/outliers.md`` is made from the rows alone
+(``--page-only``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.decomposition import PCA
+from sklearn.ensemble import IsolationForest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import LocalOutlierFactor
+from threadpoolctl import threadpool_limits
+
+from seminmf import FactorKMeans, L21SemiNMF, outlier_threshold
+from seminmf.datasets import add_outliers
+
+from .sweeps.quality import labelled
+
+DOCS = Path(__file__).parent.parent / "docs"
+ROWS, PAGE = DOCS / "outliers.csv", DOCS / "outliers.md"
+SHARES = (0.05, 0.1, 0.2, 0.4)
+KINDS = {"gross": 5.0, "scaled": 4.0, "noise": 1.0, "swapped": 1.0, "grouped": 5.0}
+TARGETS = {"gross": 0.99, "scaled": 0.98, "noise": 0.97, "swapped": 0.89}
+MOST_SAMPLES = 800
+OURS, ALONE, FIT = "outlier_scores", "the same without a graph", "residuals_ of the fit"
+BASELINES = ("IsolationForest", "LOF", "PCA error", "distance from the median")
+
+Array = np.ndarray[Any, Any]
+
+
+def baselines(X: Array, k: int) -> dict[str, Array]:
+    """What one would use instead."""
+    forest = IsolationForest(random_state=0).fit(X)
+    local = LocalOutlierFactor(min(20, len(X) - 1)).fit(X)
+    axes = PCA(min(k, *X.shape), random_state=0).fit(X)
+    back = axes.inverse_transform(axes.transform(X))
+    found = (
+        -forest.score_samples(X),
+        -local.negative_outlier_factor_,
+        np.linalg.norm(X - back, axis=1),
+        np.linalg.norm(X - np.median(X, axis=0), axis=1),
+    )
+    return dict(zip(BASELINES, found, strict=True))
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """A result, and the seconds of the processor that it took."""
+    began = process_time()
+    return work(), process_time() - began
+
+
+def sets(seed: int) -> Iterator[tuple[str, int, Array]]:
+    """(name, k, X): labelled sets, with as many parts as classes."""
+    for name, _, X, y in labelled(False):
+        kept = np.random.default_rng(seed).permutation(len(X))[:MOST_SAMPLES]
+        yield name, len(np.unique(y)), np.ascontiguousarray(X[np.sort(kept)], np.float64)
+
+
+def made(seed: int) -> Iterator[tuple[str, int, Array]]:
+    """Data without outliers: noise of four distributions, with five parts in it and without."""
+    rng = np.random.default_rng(seed)
+    for n, m in ((500, 5), (500, 20), (300, 100), (200, 500)):
+        noises = {
+            "normal": rng.normal(size=(n, m)),
+            "Laplace": rng.laplace(size=(n, m)),
+            "t, 5 degrees": rng.standard_t(5, (n, m)),
+            "t, 5 degrees, by samples": rng.normal(size=(n, m)) * rng.chisquare(5, (n, 1)) ** -0.5,
+        }
+        for name, noise in noises.items():
+            codes = rng.gamma(1, 1, (n, 5)) * (rng.random((n, 5)) < 0.6)
+            parts = codes @ rng.normal(size=(5, m))
+            for strength in (0.0, 3.0):
+                yield f"made: {name}", 5 if m > 5 else 3, noise + strength * noise.std() * parts
+
+
+def measure(seeds: int) -> Iterator[dict[str, object]]:
+    """One row for each number that was found."""
+    for seed in range(seeds):
+        for name, k, X in [*sets(seed), *made(seed)]:
+            about = {"data": name, "samples": len(X), "features": X.shape[1], "parts": k}
+            about["seed"] = seed
+            scores = L21SemiNMF(k, random_state=0).fit(X).outlier_scores(X)
+            beyond = float((scores > outlier_threshold(scores)).mean())
+            clean = {**about, "kind": "none", "share": 0.0}
+            yield {**clean, "measure": "others beyond", "method": OURS, "value": beyond}
+            if name.startswith("made"):
+                continue
+            for kind, scale in KINDS.items():
+                for share in SHARES:
+                    case = {**about, "kind": kind, "share": share}
+                    yield from (case | row for row in spoilt(X, k, kind, scale, share, seed))
+            print(seed, name, flush=True)
+
+
+def spoilt(
+    X: Array, k: int, kind: str, scale: float, share: float, seed: int
+) -> Iterator[dict[str, object]]:
+    """All methods on one spoilt set."""
+    X, odd = add_outliers(X, share, scale, random_state=seed, kind=kind)
+    search = FactorKMeans(L21SemiNMF(k, random_state=0), random_state=0)
+    bare, fit_seconds = timed(lambda: L21SemiNMF(k, random_state=0).fit(X))
+    _, cluster_seconds = timed(lambda: search.fit(X))
+    scores, seconds = timed(lambda: bare.outlier_scores(X))
+    alone = L21SemiNMF(k, strength=0.0, random_state=0).fit(X)
+    found = {OURS: scores, ALONE: alone.outlier_scores(X), FIT: bare.residuals_}
+    for method, values in (found | baselines(X, k)).items():
+        yield {"measure": "auc", "method": method, "value": roc_auc_score(odd, values)}
+    beyond = scores > outlier_threshold(scores)
+    yield {"measure": "outliers beyond", "method": OURS, "value": beyond[odd].mean()}
+    yield {"measure": "others beyond", "method": OURS, "value": beyond[~odd].mean()}
+    cost = (cluster_seconds + seconds) / fit_seconds
+    yield {"measure": "cost", "method": "FactorKMeans with scores", "value": cost}
+
+
+def cell(value: float, best: bool) -> str:
+    return f"**{value:.3f}**" if best else f"{value:.3f}"
+
+
+def auc_table(rows: pd.DataFrame) -> str:
+    """Mean over sets, shares and seeds."""
+    auc = rows[rows["measure"] == "auc"]
+    means = auc.pivot_table(index="method", columns="kind", values="value")[list(KINDS)]
+    means = means.loc[[OURS, ALONE, FIT, *BASELINES]]
+    best = means.max()
+    lines = ["| | " + " | ".join(KINDS) + " |", "| --- |" + " ---: |" * len(KINDS)]
+    for method, row in means.iterrows():
+        cells = [cell(row[kind], row[kind] >= best[kind] - 5e-4) for kind in KINDS]
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    wanted = [f"{TARGETS[kind]:.2f}" if kind in TARGETS else "–" for kind in KINDS]
+    lines.append("| *wanted* | " + " | ".join(wanted) + " |")
+    return "\n".join(lines)
+
+
+def shares_table(rows: pd.DataFrame) -> str:
+    """The scores of the model by the share of outliers, and what lies beyond the threshold."""
+    lines = [
+        "| outliers | kind | AUC | best of the others | found | others beyond |",
+        "| ---: | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for share in SHARES:
+        for kind in KINDS:
+            here = rows[(rows["share"] == share) & (rows["kind"] == kind)]
+            means = here.groupby(["measure", "method"])["value"].mean()
+            rival = max(BASELINES, key=lambda name: means["auc", name])
+            lines.append(
+                f"| {share:.0%} | {kind} | {means['auc', OURS]:.3f} | {means['auc', rival]:.3f} "
+                f"({rival}) | {means['outliers beyond', OURS]:.0%} | "
+                f"{means['others beyond', OURS]:.1%} |"
+            )
+    return "\n".join(lines)
+
+
+def sets_table(rows: pd.DataFrame) -> str:
+    """By data set."""
+    auc = rows[(rows["measure"] == "auc") & (rows["method"] == OURS)]
+    means = auc.pivot_table(index="data", columns="kind", values="value", sort=False)
+    clean = rows[rows["kind"] == "none"].groupby("data")["value"].mean()
+    sizes = rows.groupby("data")[["samples", "features", "parts"]].first()
+    lines = [
+        "| data | n × m, k | " + " | ".join(KINDS) + " | beyond on clean data |",
+        "| --- | --- |" + " ---: |" * (len(KINDS) + 1),
+    ]
+    for name, row in means.iterrows():
+        n, m, k = sizes.loc[name]
+        cells = " | ".join(f"{row[kind]:.3f}" for kind in KINDS)
+        lines.append(f"| {name} | {n} × {m}, {k} | {cells} | {clean[name]:.1%} |")
+    return "\n".join(lines)
+
+
+def clean_table(rows: pd.DataFrame) -> str:
+    """Samples beyond the threshold where there are no outliers."""
+    clean = rows[rows["kind"] == "none"]
+    is_made = clean["data"].str.startswith("made")
+    lines = ["| data without outliers | beyond the threshold |", "| --- | ---: |"]
+    for name, values in clean[is_made].groupby("data")["value"]:
+        lines.append(f"| {name} | {values.mean():.2%} |")
+    real = clean[~is_made].groupby("data")["value"].mean()
+    lines.append(f"| labelled sets, mean | {real.mean():.2%} |")
+    lines.append(f"| labelled sets, median | {real.median():.2%} |")
+    lines.append(f"| labelled sets, most ({real.idxmax()}) | {real.max():.2%} |")
+    return "\n".join(lines)
+
+
+def page(rows: pd.DataFrame) -> str:
+    """The page from the rows."""
+    cost = rows[rows["measure"] == "cost"].groupby("data")["value"].median()
+    count = rows[rows["measure"] == "auc"]["data"].nunique()
+    return f"""\
+# Outliers
+
+```python
+scores = model.outlier_scores(X)  # higher is farther out
+outliers = scores > seminmf.outlier_threshold(scores)
+```
+
+`residuals_` are the facts of a fit, but no outlier scores: with many parts against few samples an
+outlier gets a part of its own, and then its residual is zero. `outlier_scores` compares each
+sample with what the *others* say of it:
+
+- **by parts** of a fit that has not seen it (five folds, three iterations each from the basis of
+  the whole fit, and non-negative least squares for the samples left out), or
+- **by neighbours**, the mean of the nearest other samples, in a model with a graph.
+
+Which of the two is taken is decided once for a training set, by the smaller typical error per
+degree of freedom: ‖x − Uv‖²/(1 − k/m) against ‖x − x̄‖². Where parts describe the data,
+samples lie nearer to them than to each other; on tables with as many parts as features, parts
+describe anything. Models without a graph know no neighbours and always take the parts.
+
+**Groups.** Outliers that lie close together would vouch for each other, as parts and as
+neighbours. So samples that are three deviations farther from the median of the data than is usual
+(deviations by the shortest half of the distances, which 40 % of outliers hardly move) are scored
+like all others but have no say. That finds groups while they are fewer than half and farther away
+than the data are wide. A group that is nearer is not found, and a small class that lies far from
+all others is called outlying: from the data alone the two cannot be told apart.
+
+**New samples** are compared with the parts, or with the neighbours, of the training samples that
+have a say. A model with a graph knows its training samples one by one; one without a graph has to
+be given all of them to know that it has seen them.
+
+**The threshold** lies ten deviations above the usual score, both by the shortest half, found
+again without the samples beyond it until it stays. It is made for about one false alarm in a
+hundred samples of data without outliers, and the table below says how many there were.
+
+## What was measured
+
+Made by `python -m benchmarks.panel_outliers`; every number is a row of
+[outliers.csv](outliers.csv), and this page is made from those alone. {count} labelled sets (at
+most {MOST_SAMPLES} samples, centred or standardized as their page says), as many parts as
+classes, defaults otherwise, 5, 10, 20 and 40 % of outliers, made by
+`seminmf.datasets.add_outliers`: *gross*, moved by 5 typical lengths in random directions;
+*scaled*, multiplied by 4; *noise* as long as a typical sample; *swapped*, values changed places
+among the features; *grouped*, moved to one place. Area under the ROC curve, mean over sets,
+shares and seeds:
+
+{auc_table(rows)}
+
+Swapped values cannot be found in tables of a few features that are alike; see the sets below.
+
+By the share of outliers, with the samples beyond the threshold:
+
+{shares_table(rows)}
+
+Only samples that are far out lie beyond the threshold: of mild kinds (noise, swapped) few do, and
+fewer the more there are, because they become what is usual. Then rank, and look.
+
+{clean_table(rows)}
+
+`FactorKMeans` with scores takes {cost.median():.1f} times the seconds of the bare fit (median
+over sets; largest {cost.max():.1f}, {cost.idxmax()}).
+
+## By data set
+
+AUC of `outlier_scores`, mean over shares and seeds:
+
+{sets_table(rows)}
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--page-only", action="store_true")
+    options = parser.parse_args()
+    if not options.page_only:
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            pd.DataFrame(measure(options.seeds)).to_csv(ROWS, index=False, float_format="%.6g")
+    PAGE.write_text(page(pd.read_csv(ROWS)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

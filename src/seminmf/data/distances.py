@@ -1,0 +1,49 @@
+"""Distances of whole samples, block by block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray, IntArray
+from .storage import row_squares
+
+# Numbers per block.
+_BLOCK_ENTRIES = 2**20
+# The middle of the data is the median of no more than so many samples, ...
+_MIDDLE_SAMPLES = 4096
+# ... the same each time.
+_SEED = 0
+
+
+def _blocks(n: int, m: int) -> list[slice]:
+    step = max(1, _BLOCK_ENTRIES // max(m, 1))
+    return [slice(low, min(low + step, n)) for low in range(0, n, step)]
+
+
+def _dense(rows: Any) -> Any:
+    return rows.toarray() if sp.issparse(rows) else rows
+
+
+def distances_from_middle(X: Any) -> FloatArray:
+    """Of each sample from the median of all, feature by feature."""
+    n, m = X.shape
+    some = np.sort(np.random.RandomState(_SEED).permutation(n)[:_MIDDLE_SAMPLES])
+    middle = np.median(_dense(X[some]), axis=0)
+    found = np.empty(n)
+    for block in _blocks(n, m):
+        found[block] = np.sqrt(row_squares(_dense(X[block]) - middle))
+    return found
+
+
+def distances_from_means(X: Any, others: Any, near: IntArray) -> FloatArray:
+    """Of each sample from the mean of those ``others`` whose numbers ``near`` has in its row."""
+    n, count = near.shape
+    shape, ends = (n, others.shape[0]), np.arange(0, near.size + 1, count)
+    means = sp.csr_array((np.full(near.size, 1 / count), near.ravel(), ends), shape=shape)
+    found = np.empty(n)
+    for block in _blocks(*X.shape):
+        found[block] = np.sqrt(row_squares(X[block] - means[block] @ others))
+    return found

@@ -1,0 +1,48 @@
+"""Are the parts those of the data, or of the start? Agreement with fits from random starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from .._types import FloatArray
+
+__all__ = ["matched_cosines", "stability_of"]
+
+
+def matched_cosines(parts: FloatArray, others: FloatArray) -> FloatArray:
+    """Of each row of ``parts`` with its partner among ``others``, matched one to one.
+
+    NaN for rows that are zero; zero for those that find no partner.
+    """
+    wanted, there = (np.flatnonzero(rows.any(axis=1)) for rows in (parts, others))
+    cosines = np.full(len(parts), np.nan)
+    cosines[wanted] = 0.0
+    left, right = _directions(parts[wanted]), _directions(others[there])
+    products = left @ right.T
+    rows, columns = linear_sum_assignment(products, maximize=True)
+    cosines[wanted[rows]] = np.maximum(products[rows, columns], 0.0)
+    return cosines
+
+
+def _directions(rows: FloatArray) -> FloatArray:
+    rows = np.asarray(rows, dtype=np.float64)
+    # By the largest entry first, so that no square under- or overflows.
+    rows = rows / np.abs(rows).max(axis=1, keepdims=True, initial=np.finfo(np.float64).tiny)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def stability_of(model: Any, X: Any, n_runs: int, random_state: Any) -> FloatArray:
+    """Mean cosine of each part of a fitted model with its partners in fits from random starts."""
+    rng = check_random_state(random_state)
+    found = np.zeros(len(model.components_))
+    for _ in range(n_runs):
+        other = clone(model).set_params(
+            init="random", n_init=1, callback=None, random_state=rng.randint(2**31 - 1)
+        )
+        found += matched_cosines(model.components_, other.fit(X).components_)
+    return found / n_runs

@@ -1,0 +1,353 @@
+"""What all factorizations have in common: fitting, codes of new samples, scores, what is saved.
+
+X (n × m) ≈ V Uᵀ with codes V (n × k) ≥ 0 and basis U (m × k); ``components_`` is Uᵀ. There is no
+arithmetic here: `training` is imported when a fit begins, and with it the compiler.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from .._files import PathLike
+from .._types import FloatArray
+from ..problem.losses import Norm, SquaredNorm
+from . import searches
+from .display import Displayed
+from .streaming import _Streaming
+from .validation import (
+    DTYPES,
+    check_flag,
+    check_in_memory,
+    check_integer,
+    check_samples,
+    check_weights,
+    is_dask_array,
+)
+
+if TYPE_CHECKING:
+    from ..solve.loop import Callback, Progress
+    from .training import Settings, Trained
+
+_log = logging.getLogger("seminmf")
+
+_LOSS_OF_POWER = {1: Norm, 2: SquaredNorm}
+
+
+def _graph_words(graph: dict[str, Any] | None) -> list[str]:
+    if graph is None:
+        return []
+    found = f"{graph['search']} neighbours" if "recall" in graph else f"graph: {graph['search']}"
+    if "recall" in graph:
+        found += f" in {graph['features']:,} features, recall {graph['recall']:.3g}"
+    return [found]
+
+
+class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
+    """What the four have in common."""
+
+    # What the class stands for, and what stands in for parameters that it does not have.
+    _parts: ClassVar[dict[str, Any]] = {
+        "loss": SquaredNorm(), "graph_measure": SquaredNorm(), "nonnegative": False,
+        "alpha": 0.0, "beta": 0.0, "strength": 0.0, "graph": "auto", "n_neighbors": 5, "l1": 0.0,
+        "codes_penalty": None,
+    }  # fmt: skip
+
+    _remedies: ClassVar[dict[str, str]] = {"graph": searches.REMEDY}
+
+    n_components: int
+    callback: Callback | None
+    checkpoint: PathLike | None
+    warm_start: bool
+    verbose: int
+    max_memory: int | str | None
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Factorize X.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or source of shape (n_samples, n_features)
+            Used as it is, without a copy, if it is float64 or float32. A source
+            (`seminmf.sources`), or an array of Zarr or HDF5, is read in parts, within
+            ``max_memory``.
+        y : ignored
+            For scikit-learn's pipelines.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each sample counts: 2 is the same as having the sample twice, 0 as not
+            having it at all.
+
+        Returns
+        -------
+        self : object
+        """
+        if is_dask_array(X):
+            return self._fit_distributed(X, sample_weight)
+        X = check_samples(self, X, self.max_memory)
+        weights = check_weights(sample_weight, X)
+        settings = self._settings()
+        from .training import train
+
+        if self.checkpoint is None:
+            trained = train(X, settings, weights)
+        else:
+            from .resuming import resumable
+
+            with resumable(type(self).__name__, settings, X, weights) as settings:
+                trained = train(X, settings, weights)
+        self._keep(trained, weights)
+        return self
+
+    def _fit_distributed(self, X: Any, sample_weight: Any) -> Self:
+        weights, settings = check_weights(sample_weight, X), self._settings()
+        from .distributed import train_on_dask
+
+        self._keep(train_on_dask(X, settings, weights), weights)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def _settings(self) -> Settings:
+        check_integer("verbose", self.verbose, 0)
+        from .training import PARAMETERS, Settings
+
+        # scikit-learn's get_params would read the signature of __init__ each time.
+        known = {**self._parts, **vars(self), "callback": self._observer()}
+        return Settings(
+            **{name: known[name] for name in PARAMETERS}, before=self._factors_to_go_on_from()
+        )
+
+    def _keep(self, trained: Trained, weights: FloatArray | None) -> None:
+        solution = trained.solution
+        self.components_ = np.ascontiguousarray(solution.basis.T)
+        self.codes_ = solution.codes + solution.codes.dtype.type(0)  # no −0.0
+        self.n_active_ = int((self.components_.any(axis=1) & self.codes_.any(axis=0)).sum())
+        self.residuals_ = solution.residuals
+        self.objective_history_ = np.array(solution.history)
+        self.objective_ = solution.objective
+        self.n_iter_ = len(solution.history)
+        self.kkt_residual_ = solution.kkt_residual
+        self.converged_ = solution.status.name == "CONVERGED"
+        self.alpha_, self.beta_, self.l1_ = trained.alpha, trained.beta, trained.mu
+        self.loss_ = solution.problem.loss
+        self._projector = trained.projector
+        self._links, self._member = trained.links, trained.member
+        self.graph_ = trained.graph
+        self._memory, self._sample_weight = None, weights
+        self._outlier_reference = None
+        if hasattr(self, "stability_"):
+            del self.stability_  # that of another fit
+
+    def _factors_to_go_on_from(self) -> tuple[FloatArray, FloatArray] | None:
+        if not check_flag("warm_start", self.warm_start) or not hasattr(self, "codes_"):
+            return None
+        return self.components_.T, self.codes_
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> FloatArray:
+        """Factorize X and return the codes V; the same as ``fit(X).codes_``.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_components)
+        """
+        return self.fit(X, sample_weight=sample_weight).codes_
+
+    def transform(self, X: Any) -> FloatArray:
+        """Codes of samples in the fitted model: the solution of each sample's own problem.
+
+        Without a graph that is non-negative least squares, min ‖x − Uv‖ over v ≥ 0. With one, the
+        sample is tied to its nearest training samples as in the fit. Samples of the training set
+        get their codes of the fit. A model of a source keeps no training samples: with a graph,
+        its new samples are not tied to anything.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or source of shape (n_samples, n_features)
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        if is_dask_array(X):
+            from .distributed import lazy_codes
+
+            return lazy_codes(X, self._projector)
+        X = check_samples(self, X, self.max_memory, reset=False)
+        codes: FloatArray = self._projector.codes(X)
+        return codes
+
+    def outlier_scores(self, X: Any) -> FloatArray:
+        """How far out samples are: their distances from what the other samples say of them.
+
+        Each sample is foretold by the others alone: by the parts of a fit that has not seen it
+        (five folds, a few iterations from the basis of the whole fit), or, in a model with a graph,
+        by the mean of its nearest neighbours, if that comes nearer to a typical sample of the
+        training set. Samples far from the middle of the data have no say in this, so that a group
+        of outliers does not vouch for itself.
+
+        Scores are lengths in the units of X. Rank by them; `seminmf.outlier_threshold` says from
+        which score on a sample is an outlier.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The training set, or other samples. A model with a graph knows its training samples one
+            by one; one without has to be given all of them, in their order, and takes anything else
+            for new samples, which no fit has seen. Weights of samples do not count.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Higher is farther out.
+        """
+        check_is_fitted(self)
+        X = check_in_memory(self, X, "outlier_scores")
+        from .outliers import outlier_scores
+
+        return outlier_scores(self, X)
+
+    def certify(self, X: Any, n_runs: int = 5, random_state: Any = None) -> Self:
+        """Find out which parts come back from other starts; sets ``stability_``.
+
+        The model is fitted again from random starts, with all other parameters as they are, and
+        the parts of each fit are matched with the present ones, one to one. A part that the data
+        demand is found again from everywhere; one that the start has chosen is not, and another fit
+        would explain the same samples by others.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The training set.
+        n_runs : int, default=5
+            Number of fits. Together they take so many times the time of one from a random start.
+        random_state : int, RandomState or None, default=None
+            For the starts.
+
+        Returns
+        -------
+        self : object
+            With ``stability_`` of shape (n_components,): the mean cosine of each part with its
+            partners, from 0 (never found again) to 1 (always); NaN for parts that are zero.
+        """
+        check_is_fitted(self)
+        check_integer("n_runs", n_runs, 1)
+        X = check_in_memory(self, X, "certify")
+        from .certificate import stability_of
+
+        self.stability_ = stability_of(self, X, n_runs, random_state)
+        return self
+
+    def inverse_transform(self, X: Any) -> FloatArray:
+        """Samples from codes: V Uᵀ.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Codes, as `transform` returns them.
+
+        Returns
+        -------
+        samples : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        codes = X if is_dask_array(X) else check_array(X, dtype=DTYPES, input_name="codes")
+        if codes.shape[1] != self.components_.shape[0]:
+            raise ValueError(
+                f"X has {codes.shape[1]} columns, but the codes of this model have "
+                f"{self.components_.shape[0]}; pass what transform returned."
+            )
+        samples: FloatArray = codes @ self.components_.astype(codes.dtype, copy=False)
+        return samples
+
+    def _forget(self, landmarks: int) -> None:
+        chosen = self._projector.landmarks(landmarks)
+        self._projector = self._projector.restricted(chosen)
+        self._links = self._member = None
+
+    def _saved_state(self) -> dict[str, Any]:
+        """With what `transform` needs: the basis and, with a graph, training samples and codes."""
+        found = self._projector
+        projector = {field.name: getattr(found, field.name) for field in fields(found)}
+        index = projector.pop("index")
+        if index is not None:
+            projector.update(index.described())
+        return {**super()._saved_state(), "projector": projector}
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        from ..graph.index import NeighbourIndex
+        from ..solve.projection import Projector
+
+        projector = state.pop("projector")
+        if "loss_power" in projector:
+            # A file from before there were losses to choose: a power stands in their place.
+            loss = _LOSS_OF_POWER[projector.pop("loss_power")]()
+            projector.update(loss=loss, graph=loss)
+            state.update(l1_=0.0, loss_=self._parts["loss"])
+        state.setdefault("graph_", None)  # not in files from before there was an index
+        if "n_active_" not in state:  # a file from before parts were counted
+            used = state["components_"].any(axis=1) & state["codes_"].any(axis=0)
+            state["n_active_"] = int(used.sum())
+        index = NeighbourIndex.taken_from(projector)
+        self._projector = Projector(**projector, index=index)
+        super()._restore_state(state)
+        m, k = self._projector.basis.shape
+        if self.components_.shape != (k, m) or self.n_features_in_ != m:
+            raise ValueError(f"components_ {self.components_.shape} do not fit {m} features")
+        if self.codes_.shape != (len(self.residuals_), k):
+            raise ValueError(f"codes_ {self.codes_.shape} do not fit {k} components")
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _observer(self) -> Callback | None:
+        """The user's callback, with a line in the log every ``verbose`` iterations."""
+        callback, every = self.callback, self.verbose
+        if not every:
+            return callback
+
+        def observe(progress: Progress) -> object:
+            if progress.iteration % every == 0:
+                _log.warning(
+                    "%s start %d iteration %d objective %.8g",
+                    type(self).__name__, progress.start, progress.iteration, progress.objective,
+                )  # fmt: skip
+            return callback(progress) if callable(callback) else None
+
+        return observe
+
+    def _outcome(self) -> list[str]:
+        if not hasattr(self, "codes_"):
+            return []
+        shape = f"{len(self.codes_):,} samples × {self.components_.shape[1]:,} features"
+        ended = "converged" if self.converged_ else "not converged"
+        off = len(self.components_) - self.n_active_
+        zero = f", {off:,} of them zero" if off else ""
+        return [
+            f"{shape} in {len(self.components_):,} parts{zero}",
+            f"{self.n_iter_:,} iterations, {ended}",
+            f"objective {self.objective_:.6g}",
+            f"distance from optimality {self.kkt_residual_:.2g}",
+            *_graph_words(self.graph_),
+        ]
+
+    def _fall(self) -> FloatArray:
+        return self.objective_history_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self._parts["nonnegative"]
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,94 @@
+"""Outlier scores of a fitted model: which samples it knows, and which are new to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray
+from ..data import Engine
+from ..data.samples import distinct_rows
+from ..graph.index import Recipe
+
+if TYPE_CHECKING:
+    from ..solve.outliers import Fitted, Reference
+
+# Residuals that are the same but for round-off, as a share of a sample's length.
+_SAME = {8: 1e-7, 4: 1e-3}
+
+
+def outlier_scores(model: Any, X: Any) -> FloatArray:
+    """Scores of samples, checked, in a fitted factorization."""
+    from ..solve.outliers import refer, residuals_of
+
+    projector = model._projector
+    if _holds_training(model):
+        if sp.issparse(X) != sp.issparse(projector.index.samples):
+            X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
+        reference = _reference(model)
+        known = projector.index.known(X)
+        scores = reference.scores[known]
+        new = np.flatnonzero(known < 0)
+        if len(new):
+            scores[new] = reference.score(X[new])
+        return scores
+    if _is_training_set(model, X):
+        representatives, member = distinct_rows(X)
+        alone = len(representatives) == X.shape[0]
+        rows = X if alone else X[representatives]
+        fitted = _fitted(model, slice(None) if alone else representatives)
+        scores = refer(rows, fitted).scores
+        return scores if alone else scores[member]
+    with Engine(X, projector.basis.shape[1]) as engine:
+        return residuals_of(engine, projector.basis.astype(X.dtype, copy=False))
+
+
+def _holds_training(model: Any) -> bool:
+    """Whether a model has all its samples, and not only some that stand for them."""
+    index, member = model._projector.index, model._member
+    if index is None:
+        return False
+    return len(index) == (len(model.codes_) if member is None else int(member.max()) + 1)
+
+
+def _fitted(model: Any, rows: Any) -> Fitted:
+    """The fit of some of its samples, without a graph."""
+    from ..solve.outliers import Fitted
+
+    return Fitted(
+        model._projector.basis, model.codes_[rows], model.residuals_[rows], model.loss_,
+        model._parts["nonnegative"], 0, None, Recipe(),
+    )  # fmt: skip
+
+
+def _reference(model: Any) -> Reference:
+    """That of a model with a graph, which holds its samples; made when it is first asked for."""
+    from ..solve.outliers import Fitted, refer
+
+    if getattr(model, "_outlier_reference", None) is None:
+        projector = model._projector
+        index, codes = projector.index, projector.training_codes
+        model._outlier_reference = refer(
+            index.samples,
+            Fitted(
+                projector.basis, codes, projector.residuals(index.samples, codes), model.loss_,
+                model._parts["nonnegative"], index.n_neighbors, getattr(model, "_links", None),
+                index.recipe,
+            ),
+        )  # fmt: skip
+    reference: Reference = model._outlier_reference
+    return reference
+
+
+def _is_training_set(model: Any, X: Any) -> bool:
+    """Whether these are all samples of the fit, in their order: their residuals come back."""
+    if X.shape[0] != len(model.codes_):
+        return False
+    codes = model.codes_.astype(X.dtype, copy=False)
+    found = model._projector.residuals(X, codes)
+    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    lengths = np.sqrt(np.asarray(squares, dtype=np.float64).ravel()) + found
+    share = _SAME[min(X.dtype.itemsize, model.codes_.dtype.itemsize)]
+    return bool((np.abs(found - model.residuals_) <= share * lengths).all())
