@@ -85,7 +85,8 @@ def _pca(of: Subset) -> Labels:
 
 def _sklearn_nmf(of: Subset) -> Labels:
     """Of the samples moved to where all features are at least zero."""
-    model = NMF(of.classes, init="nndsvda", max_iter=500)
+    start = "nndsvda" if of.classes <= min(of.X.shape) else "random"
+    model = NMF(of.classes, init=start, max_iter=300, random_state=of.seed("start"))
     return _kmeans(model.fit_transform(of.X - of.X.min(axis=0)), of)
 
 

@@ -145,8 +145,8 @@ def write_tables(scratch: Path, parts: Parts, table: Table) -> dict[str, str]:
     """Codes, basis, clusters and outliers in the format of the input; their files by what."""
     import numpy as np
 
+    from ..embedding import far_fence
     from ..io import write_table
-    from ..models.clustering import far_fence
 
     factorizer = parts.factorizer
     samples = keys(table, table.format)

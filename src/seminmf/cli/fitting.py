@@ -146,7 +146,7 @@ def _data(path: str, table: Table) -> dict[str, Any]:
 def _outcome(parts: Parts, seconds: float, stopped: bool) -> dict[str, Any]:
     import numpy as np
 
-    from ..models.clustering import far_fence
+    from ..embedding import far_fence
 
     found = parts.factorizer
     return {
