@@ -125,7 +125,7 @@ def test_tables_whose_parts_are_of_different_lengths() -> None:
 # Drawn in.
 
 
-def test_ordinary_samples_stay_and_far_ones_come_to_the_surface() -> None:
+def test_near_samples_stay_and_far_ones_come_nearer() -> None:
     rng = np.random.default_rng(0)
     codes, residuals = rng.normal(size=(200, 3)), np.abs(rng.normal(size=200))
     codes[:20] += 50 * rng.normal(size=(20, 3))
@@ -136,12 +136,31 @@ def test_ordinary_samples_stay_and_far_ones_come_to_the_surface() -> None:
     drawn = ball.drawn_in(codes, residuals, root)
     far = distances > ball.radius
     assert far[:30].all()
-    assert far[30:].mean() < 0.2
+    assert far.mean() == 0.5
     np.testing.assert_array_equal(drawn[~far], codes[~far])
     np.testing.assert_allclose(
         drawn[far] - ball.middle,
-        (codes[far] - ball.middle) * (ball.radius / distances[far])[:, None],
+        (codes[far] - ball.middle) * (ball.radius / distances[far])[:, None] ** (2 / 3),
     )
+
+
+def test_copies_are_no_yardstick() -> None:
+    rng = np.random.default_rng(0)
+    codes = np.vstack([np.ones((60, 2)), 1 + rng.normal(size=(40, 2))])
+    ball = Ball.around(codes, np.zeros(100), np.eye(2))
+    np.testing.assert_allclose(ball.middle, 1, atol=1e-6)
+    assert 0.5 < ball.radius < 2
+
+
+@pytest.mark.parametrize("shares", [(0.6, 0.2, 0.2), (0.45, 0.3, 0.25)])
+@pytest.mark.parametrize("m", [2, 10])
+def test_clusters_behind_each_other_stay_apart(m: int, shares: tuple[float, ...]) -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], np.round(1000 * np.array(shares)).astype(int))
+    X = rng.normal(size=(1000, m))
+    X[:, 0] += np.array([0, 15, 45])[y]
+    labels = FactorKMeans(L21SemiNMF(3), random_state=0).fit_predict(X - X.mean(axis=0))
+    assert adjusted_rand_score(y, labels) > 0.98
 
 
 def test_the_middle_is_where_distances_are_least() -> None:

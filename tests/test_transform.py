@@ -141,7 +141,8 @@ def test_with_a_graph_equals_a_slow_optimiser(
         anchors = nearest_codes(fitted, X, x)
         found = reference.transform_objective(model, x, U, v, anchors, fitted.alpha_)
         least = slow_minimum(model, x, U, anchors, fitted.alpha_)
-        assert found <= least * (1 + 1e-6)
+        # Where both kinks meet the objective is nearly zero, and round-off is that of the sample.
+        assert found <= least * (1 + 1e-6) + 1e-8 * np.linalg.norm(x)
         assert v.min() >= 0
 
 

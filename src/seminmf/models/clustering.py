@@ -81,10 +81,10 @@ class FactorKMeans(
     (``metric="reconstruction"``; in numbers, k-means of V(UᵀU)^½). Before that the codes are
     refined in two steps (``refine=True``):
 
-    - *Drawn in*: samples farther from the middle of the data than 1.5 times the median distance are
-      moved towards it to there, so that no outlier takes a cluster for itself. The middle is the
-      geometric median of the reconstructions, and the distance of a sample is that of its
-      reconstruction and its residual together.
+    - *Drawn in*: the farther half of the samples are moved towards the middle of the data, so that
+      no outlier takes a cluster for itself: c times the median distance becomes c^(1/3) times. The
+      middle is the geometric median of the reconstructions, and the distance of a sample is that
+      of its reconstruction and its residual together.
     - *Averaged*: each code is replaced by its mean with those of its neighbours, twice, if the
       model has looked for neighbours itself (`GraphSemiNMF` or `L21SemiNMF`, unless ``graph`` is a
       matrix).

@@ -20,8 +20,11 @@ __all__ = ["CODES", "METRICS", "RECONSTRUCTION", "Ball", "Reading", "metric_root
 RECONSTRUCTION, CODES = METRICS = ("reconstruction", "codes")
 # How often codes are averaged: over the neighbours, and the neighbours of the neighbours.
 _ROUNDS = 2
-# Samples farther from the middle than so many times the median distance are drawn in to there.
-_FAR = 1.5
+# Distances from the middle, in units of the median one, count by this power beyond it: an outlier
+# five times as far away counts 1.7 times as far, and clusters behind each other stay apart.
+_POWER = 1 / 3
+# Samples nearer to the middle than this share of the largest distance are copies of it.
+_SAME = 1e-10
 # Steps to the middle, of which the first few make all the difference.
 _STEPS = 10
 
@@ -59,7 +62,7 @@ def _geometric_median(places: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Ball:
-    """Where ordinary samples are; those outside are drawn in to its surface."""
+    """Where the nearer half of the samples are; those outside are drawn in towards it."""
 
     middle: FloatArray
     """A code, the geometric median of the reconstructions."""
@@ -69,13 +72,15 @@ class Ball:
     def around(cls, codes: FloatArray, residuals: FloatArray, root: FloatArray) -> Ball:
         middle = _geometric_median(codes @ root) @ codes
         distances = _distances(codes - middle, residuals, root)
-        return cls(middle, _FAR * float(np.median(distances)))
+        apart = distances > _SAME * distances.max()
+        return cls(middle, float(np.median(distances[apart])) if apart.any() else 0.0)
 
     def drawn_in(self, codes: FloatArray, residuals: FloatArray, root: FloatArray) -> FloatArray:
-        """Codes of samples, moved towards the middle as far as their samples are outside."""
+        """Codes of samples, moved towards the middle the more, the farther out samples are."""
         steps = codes - self.middle
         distances = _distances(steps, residuals, root)
-        share = self.radius / np.maximum(distances, max(self.radius, np.finfo(np.float64).tiny))
+        least = max(self.radius, np.finfo(np.float64).tiny)
+        share = (least / np.maximum(distances, least)) ** (1 - _POWER)
         return np.asarray(codes - (1 - share)[:, None] * steps, dtype=codes.dtype)
 
 
