@@ -4,8 +4,8 @@ Clusters of data with outliers: FactorKMeans and k-means
 
 Five groups of samples in 30 dimensions. More and more of the samples are moved far away. k-means
 minimises squared distances, so that far samples take clusters for themselves and groups of intact
-samples have to share one. `FactorKMeans` clusters the codes of a robust factorization and leaves
-samples that are far from all parts out of the centres.
+samples have to share one. `FactorKMeans` clusters the codes of a robust factorization, and draws
+samples that are far from the middle in before it does.
 """
 
 import numpy as np

@@ -3,7 +3,7 @@ The strength of the penalties
 =============================
 
 `strength` sets both penalties of `L21SemiNMF` and `GraphSemiNMF` together. It has no unit, and its
-default, 3e-4, is meant to be left alone; this is how to see what it does to your data.
+default, 1e-3, is a good one on most data; this is how to see what it does to your data.
 """
 
 from matplotlib import pyplot as plt

@@ -269,3 +269,5 @@ def test_factor_kmeans() -> None:
     for bad in (0, -1, 2.5, "two"):
         refused(FactorKMeans(SemiNMF(2), n_clusters=bad), X, "n_clusters", repr(bad), "at least 1")
     refused(FactorKMeans(SemiNMF(2), n_clusters=21), X, "n_clusters=21", "n_samples = 20", "fewer")
+    refused(FactorKMeans(SemiNMF(2), metric="cosine"), X, "metric", "'cosine'", "'codes'")
+    refused(FactorKMeans(SemiNMF(2), refine="no"), X, "refine", "'no'", "True or False")

@@ -26,7 +26,7 @@ from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, Report, SemiNMF
 from seminmf.datasets import add_outliers, make_waveform
 from seminmf.losses import SquaredNorm
 from seminmf.metrics import majority_accuracy, majority_labels, nmi
-from seminmf.models.clustering import robust_kmeans
+from seminmf.models.clustering import find_clusters
 from seminmf.outliers import outlier_threshold
 from seminmf.reporting.model import markup, pictures, plane
 from seminmf.reporting.model.again import recipe, value_text
@@ -149,7 +149,8 @@ def test_typical_samples_are_nearest_to_the_centre(
     codes, centres = clustering.factorizer_.codes_, clustering.cluster_centers_
     for cluster in found.clusters:
         member = (clustering.labels_ == cluster.number) & ~found.outliers.flagged
-        distance = np.linalg.norm(codes - centres[cluster.number], axis=1)
+        steps = (codes - centres[cluster.number]) @ clustering.factorizer_.components_
+        distance = np.linalg.norm(steps, axis=1)
         np.testing.assert_allclose(distance[cluster.most], np.sort(distance[member])[:5])
         np.testing.assert_allclose(distance[cluster.least], np.sort(distance[member])[::-1][:5])
         assert cluster.size == (clustering.labels_ == cluster.number).sum()
@@ -176,12 +177,12 @@ def test_a_bare_factorization_is_clustered_as_factor_kmeans_does(
     X = signals[0]
     model = L21SemiNMF(4, random_state=0).fit(X)
     result = find(checked_subject(model, X))
-    kmeans = robust_kmeans(model, model.codes_, 4, 0)
-    np.testing.assert_array_equal(result.cluster_of, kmeans.predict(model.codes_))
+    expected = find_clusters(model, model.codes_, 4, 0)
+    np.testing.assert_array_equal(result.cluster_of, expected.labels)
     assert result.cluster_seed == 0
     assert result.agreement is None
     page = compose(result)
-    assert "k-means on its codes" in page
+    assert "FactorKMeans</code> finds" in page
     assert 'id="by-label"' not in page
 
 
@@ -318,7 +319,9 @@ def test_the_page_tells_what_was_done(found: Findings, clustering: FactorKMeans)
     n_iter = clustering.factorizer_.n_iter_
     assert f"converged after {n_iter} iterations" in page
     assert "400 samples of 21 features as sums of 5 parts" in page
-    assert "40 samples (10.0 %) are outliers; the codes of the others form 5 clusters." in page
+    count = found.outliers.count
+    outliers = f"{count} samples ({count / 4:.1f} %) are outliers"
+    assert f"{outliers}; the codes of the others form 5 clusters." in page
     assert "2026-01-02 03:04 UTC" in page
     ids = [attributes.get("id") for attributes in Reader(page).named("section")]
     assert ids == ["objective", "samples-map", "parts", "typical", "outliers", "labels", "again"]
@@ -670,7 +673,7 @@ def test_what_cannot_be_written_is_named() -> None:
     assert "ids=ids, feature_names=feature_names" in text
     text = recipe(find(checked_subject(seedless, X)))
     assert f"random_state={seedless.factorizer_.random_state}," in text
-    assert "    random_state=None,\n)" in text
+    assert '    random_state=None,\n    metric="reconstruction",\n    refine=True,\n)' in text
     assert "No seed was given" in report(SemiNMF(2).fit(X), X).html
     assert value_text(print) == "print"
     assert value_text(np.random.RandomState(0)) == "RandomState"

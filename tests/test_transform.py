@@ -126,7 +126,7 @@ def slow_minimum(model: str, x: Any, U: Any, anchors: Any, alpha: float) -> floa
 
 
 @pytest.mark.parametrize("model", GRAPH_MODELS)
-@pytest.mark.parametrize("strength", [1e-6, 3e-4, 3e-2], ids=["weak", "default", "strong"])
+@pytest.mark.parametrize("strength", [1e-6, 1e-3, 3e-2], ids=["weak", "default", "strong"])
 @pytest.mark.parametrize("shape", [(40, 7), (25, 60)])
 def test_with_a_graph_equals_a_slow_optimiser(
     model: str, strength: float, shape: tuple[int, int]
@@ -141,7 +141,8 @@ def test_with_a_graph_equals_a_slow_optimiser(
         anchors = nearest_codes(fitted, X, x)
         found = reference.transform_objective(model, x, U, v, anchors, fitted.alpha_)
         least = slow_minimum(model, x, U, anchors, fitted.alpha_)
-        assert found <= least * (1 + 1e-6)
+        # Where both kinks meet the objective is nearly zero, and round-off is that of the sample.
+        assert found <= least * (1 + 1e-6) + 1e-8 * np.linalg.norm(x)
         assert v.min() >= 0
 
 

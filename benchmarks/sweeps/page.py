@@ -28,8 +28,9 @@ present value takes part twice, and the difference of its two times is the noise
 compiled code is made with have a process for each value, compiled before, and these take turns in
 the same way (`apart` in the rows). Times are of whole fits with default settings and a given graph,
 relative to the present value, on one thread of the processor and on two of the clock; so are the
-objectives at their ends: below 1 is better in both. The constants of the refinement are judged by
-the accuracy of `FactorKMeans` on labelled data, relative to the present value (above 1 is better),
+objectives at their ends: below 1 is better in both. The constants of the clusters are judged by
+the accuracy of `FactorKMeans` on labelled data, clean and with a fifth of outliers, relative to the
+present value (above 1 is better),
 the scales of the losses by the error of the reconstruction of the samples that are no outliers
 where a fifth are, relative to that of `L21SemiNMF` (below 1 is better); both are means over data
 sets and {SEEDS} seeds.

@@ -2,69 +2,38 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn import datasets as toys
-from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from seminmf import FactorKMeans, L21SemiNMF, RobustSemiNMF
-from seminmf.datasets import add_outliers, load_ionosphere, load_uspst, load_waveform, locate
+from seminmf.datasets import add_outliers
+from seminmf.experiments.models import PAPER_K
 from seminmf.metrics import majority_accuracy
 
 from .. import environment
+from ..panel import sets
 from .outcome import OTHER, PRESENT, Outcome, shown
 from .runner import Pace
 from .table import ACCURACY, SEEDS, Constant
 
 _FRACTION = 0.2
-# The numbers of parts of the paper; other sets have as many as classes.
-_PAPER: dict[str, tuple[Any, int]] = {
-    "ionosphere": (load_ionosphere, 5),
-    "waveform": (load_waveform, 10),
-    "uspst": (load_uspst, 16),
-}
-# What a user would do first with the sets of the panel: c centre, s standardize, log.
-_TREATMENT = {
-    "coil20": "c", "orl": "c", "warppie10p": "c", "msra": "c", "tox_171": "log", "lung_small": "",
-    "lymphoma": "", "yeast": "s", "banknote": "s", "segment": "s", "glass": "s", "ecoli": "s",
-    "sonar": "s",
-}  # fmt: skip
-
 Labelled = tuple[str, int, Any, Any]
-
-
-def _treated(X: Any, how: str) -> Any:
-    X = X.astype(np.float64)
-    if how == "log":
-        X = np.log2(np.maximum(X, 1))
-    if how == "s":
-        return StandardScaler().fit_transform(X[:, X.std(axis=0) > 0])
-    return X - X.mean(axis=0) if how else X
 
 
 @cache
 def labelled(quick: bool) -> tuple[Labelled, ...]:
-    """(name, k, X, y) of all labelled sets that are at hand; some come with scikit-learn."""
+    """(name, k, X, y) of the sets of the panel that are at hand.
+
+    k is the paper's number of parts, or the number of classes.
+    """
     found: list[Labelled] = []
-    for name, (loader, k) in _PAPER.items():
-        if locate(name) is not None:
-            found.append((name, k, *loader(return_X_y=True)))
-    for name in ("iris", "wine", "breast_cancer"):
-        X, y = getattr(toys, f"load_{name}")(return_X_y=True)
-        found.append((name, len(np.unique(y)), _treated(X, "s"), y))
-    panel = Path(os.environ.get("SEMINMF_DATA", "")) / "panel"
-    for name, how in _TREATMENT.items():
-        path = panel / f"{name}.npz"
-        if path.exists():
-            with np.load(path) as stored:
-                X, y = _treated(stored["X"], how), stored["y"]
-            found.append((name, len(np.unique(y)), X, y))
+    for name in filter(sets.at_hand, sets.NAMES):
+        X, y = sets.table(name)
+        found.append((name, PAPER_K.get(name, len(np.unique(y))), X, y))
     return tuple(found[::4] if quick else found)
 
 
@@ -83,11 +52,16 @@ class _Kept(L21SemiNMF):
 
 
 def accuracy(X: Any, k: int, y: Any) -> float:
-    """Of the clusters of `FactorKMeans`, by the labels that most of a cluster have."""
+    """Of the clusters of `FactorKMeans`, by the labels that most of a cluster have.
+
+    The mean of that of clean data, and that of the others where a fifth are outliers.
+    """
     found = []
-    for seed in range(SEEDS):
-        search = FactorKMeans(_Kept(k, random_state=0), random_state=seed).fit(X)
-        found.append(majority_accuracy(y, search.labels_))
+    for kind in (sets.CLEAN, sets.SCALED):
+        samples, outlier = sets.spoilt(X, kind, _FRACTION, seed=0)
+        for seed in range(SEEDS):
+            search = FactorKMeans(_Kept(k, random_state=0), random_state=seed).fit(samples)
+            found.append(majority_accuracy(y[~outlier], search.labels_[~outlier]))
     return float(np.mean(found))
 
 

@@ -150,10 +150,11 @@ CONSTANTS = (
         "compiled.threads.team", "_WORTH_HELPING", (1e5, 1e6, 4e6, 2e7, 1e8),
         "ionosphere small-graph waveform uspst middle", **_TWO,
     ),
-    # What codes k-means sees.
-    _row("models.refinement", "_SOUND", (0.0, 0.05, 0.1, 0.2, 1.0), measure=ACCURACY),
-    _row("models.refinement", "_FEW", (0.2, 0.4, 0.6, 1.0), measure=ACCURACY),
-    _row("models.refinement", "_ROUNDS", (1, 2, 3, 5), measure=ACCURACY),
+    # What codes k-means sees, and how often it starts.
+    _row("models.reading", "_POWER", (0.0, 0.2, 1 / 3, 0.5, 1.0), measure=ACCURACY),
+    _row("models.reading", "_ROUNDS", (0, 1, 2, 3), measure=ACCURACY),
+    _row("models.reading", "_STEPS", (1, 3, 10, 30), measure=ACCURACY),
+    _row("models.clustering", "_STARTS", (1, 3, 10), measure=ACCURACY),
     # The scale of a loss that is left to the data.
     _row("problem.losses", "Huber.typical", (0.5, 1.0, 2.0, 4.0), measure=ERROR),
     _row("problem.losses", "Cauchy.typical", (0.5, 1.0, 2.0, 4.0), measure=ERROR),

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from .models import GR_PAIRS, GR_SNF, KMEANS, L21_SNF, PAPER_K, PAPER_PAIRS, SNF, default_setting
+from .models import (
+    GR_PAIRS,
+    GR_SNF,
+    KMEANS,
+    L21_SNF,
+    PAPER_K,
+    PAPER_PAIRS,
+    SNF,
+    WEAKER,
+    default_setting,
+)
 from .paper import DATASETS, paper_grid, paper_table
 from .runs import Run, Size, Spec, Value
 
@@ -88,7 +98,15 @@ def _table(dataset: str, size: Size) -> list[Run]:
         for number in size.repeats()
         for model in (L21_SNF, GR_SNF, SNF, KMEANS)
     ]
-    return paper + ours
+    weaker = [
+        cluster_run(name, size, number, dataset, model, k, {
+            **default_setting(model), "setting": "weaker", "strength": WEAKER,
+        })
+        for k in ks
+        for number in size.repeats()
+        for model in (L21_SNF, GR_SNF)
+    ]  # fmt: skip
+    return paper + ours + weaker
 
 
 def _tuning(size: Size) -> list[Run]:

@@ -60,7 +60,7 @@ def cluster(parameters: Parameters, number: int) -> Results:
     model = make_estimator(parameters, seed)
     plain: dict[str, float] = {}
     began = time.perf_counter()
-    if parameters.get("setting") == "default":
+    if parameters.get("setting") in ("default", "weaker"):
         clustering = FactorKMeans(model, random_state=kmeans_seed).fit(X)
         seconds = time.perf_counter() - began
         model, clusters = clustering.factorizer_, clustering.labels_

@@ -3,109 +3,108 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import ClusterMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray, IntArray
-from ..embedding import far_fence
 from .display import Displayed
 from .persistence import Saveable
-from .refinement import Averaged, Measured, refine
-from .validation import check_in_memory, check_integer, check_samples, given
+from .reading import CODES, METRICS, RECONSTRUCTION, Ball, Reading, metric_root
+from .validation import check_choice, check_in_memory, check_integer, check_samples, given
 
-__all__ = ["FactorKMeans", "far_fence", "robust_kmeans"]
-
+__all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
 # Values of ``refinement_``.
-_KINDS: dict[str, Any] = {"averaged": Averaged, "measured": Measured, "none": None}
-_NAMES = {type(None) if kind is None else kind: name for name, kind in _KINDS.items()}
-
-# A cluster of no more than this share of the samples, all of them far out, is none.
-_TINY = 0.005
+_AVERAGED, _NONE = "averaged", "none"
+# Starts of k-means. More find slightly tighter clusters, and none that are nearer to the classes.
+_STARTS = 3
 
 
-def _distances_from_middle(factorization: Any) -> FloatArray:
-    """Of each sample from the middle of the data, by codes and residuals alone."""
-    centred = factorization.codes_ - np.median(factorization.codes_, axis=0)
-    products = factorization.components_ @ factorization.components_.T
-    squares = np.einsum("ij,ij->i", centred @ products, centred) + factorization.residuals_**2
-    return np.asarray(np.sqrt(np.maximum(squares, 0)))
+class Clusters(NamedTuple):
+    """Clusters of the samples of a fit."""
+
+    kmeans: KMeans
+    labels: IntArray
+    centres: FloatArray
+    """Means of the refined codes of each cluster."""
+    reading: Reading
 
 
-def _ordinary(factorization: Any, distances: FloatArray, at_least: int) -> NDArray[np.bool_]:
-    """Samples that are no far outliers by their residual, or all if those are too few.
-
-    A residual is far out beyond the fence, if it is also longer than the typical distance of a
-    sample from the middle of the data: a whole cluster that the parts miss is not.
-    """
-    residuals = factorization.residuals_
-    inside = residuals <= max(far_fence(residuals), float(np.median(distances)))
-    return np.asarray(inside if inside.sum() >= at_least else np.ones_like(inside))
-
-
-def robust_kmeans(
-    factorization: Any, codes: FloatArray, n_clusters: int, random_state: Any
-) -> KMeans:
-    """k-means of the codes, with centres that far outliers have no say in.
-
-    Outliers that no part explains have a far residual. Outliers that have got a part of their own
-    are far from the middle and make tiny clusters: those are dissolved, and k-means is done again.
-    Nothing is known of a factorization that is not of this package.
-    """
-    search = KMeans(n_clusters=n_clusters, n_init=10, random_state=random_state)
-    if not hasattr(factorization, "residuals_"):
-        return search.fit(codes)
-    distances = _distances_from_middle(factorization)
-    inside = _ordinary(factorization, distances, n_clusters)
-    far, tiny = distances > far_fence(distances), max(1, int(_TINY * len(codes)))
-    while True:
-        search.fit(codes[inside])
-        sizes = np.bincount(search.labels_, minlength=n_clusters)
-        stray = np.flatnonzero(inside)[sizes[search.labels_] <= tiny]
-        stray = stray[far[stray]]
-        if len(stray) == 0 or inside.sum() - len(stray) < n_clusters:
-            return search
-        inside[stray] = False
+def find_clusters(
+    factorizer: Any,
+    codes: FloatArray,
+    n_clusters: int,
+    random_state: Any,
+    metric: str = RECONSTRUCTION,
+    refine: bool = True,
+) -> Clusters:
+    """k-means of the codes of a fitted factorization."""
+    reading, refined = Reading.of(factorizer, codes, metric, refine)
+    seen = reading.seen(refined)
+    search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state).fit(seen)
+    labels: IntArray = search.labels_
+    sizes = np.bincount(labels, minlength=n_clusters)
+    # With fewer different samples than clusters some stay empty: they have a centre all the same.
+    centres = refined[pairwise_distances_argmin(search.cluster_centers_, seen)]
+    sums = np.zeros_like(centres)
+    np.add.at(sums, labels, refined)
+    filled = sizes > 0
+    centres[filled] = sums[filled] / sizes[filled, None]
+    return Clusters(search, labels, centres, reading)
 
 
-class FactorKMeans(Saveable, ClusterMixin, Displayed):
+def _reading_of_before(state: dict[str, Any], centres: FloatArray) -> dict[str, Any]:
+    """How codes were read in files that do not say so: as they are, or averaged."""
+    kind, refined = state.setdefault("refinement_", _NONE), state.pop("refined", None)
+    if kind not in (_AVERAGED, _NONE):
+        raise ValueError(f"refinement_ {kind!r} is not known any more; fit the model again")
+    state["cluster_centers_"] = centres
+    rounds = None
+    if refined is not None:
+        rounds = np.stack([state["factorizer_"]._projector.training_codes, *refined["rounds"]])
+    return {"metric": CODES, "middle": None, "radius": None, "rounds": rounds}
+
+
+class FactorKMeans(
+    Saveable, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Displayed
+):
     """Factorize X ≈ V Uᵀ, then cluster the codes V by k-means.
 
-    For a model that looks for neighbours itself (`GraphSemiNMF` or `L21SemiNMF`, unless ``graph``
-    is a matrix) k-means sees codes that are refined by what the fit knows:
+    Scales and angles of codes mean nothing by themselves: V and U can share them in many ways. So
+    two samples are as far apart as their reconstructions, ‖U(v_i − v_j)‖, whichever the factorizer
+    (``metric="reconstruction"``; in numbers, k-means of V(UᵀU)^½). Before that the codes are
+    refined in two steps (``refine=True``):
 
-    - *averaged*: each sample's code is replaced by its mean with those of its neighbours, twice.
-      This is done where neighbourhoods are sound: at most a tenth of the samples are next to
-      nobody else (with p neighbours each, among those of fewer than p/5 others).
-    - *measured*: where more of them are and some directions of the codes are noise, the codes are
-      replaced by the coordinates of the samples themselves, as least squares gives them, along
-      the directions in which they vary more than noise does, σ²(1 + √(n_features/n_samples))².
-      Neighbours that noise has chosen then have no say.
+    - *Drawn in*: the farther half of the samples are moved towards the middle of the data, so that
+      no outlier takes a cluster for itself: c times the median distance becomes c^(1/3) times. The
+      middle is the geometric median of the reconstructions, and the distance of a sample is that
+      of its reconstruction and its residual together.
+    - *Averaged*: each code is replaced by its mean with those of its neighbours, twice, if the
+      model has looked for neighbours itself (`GraphSemiNMF` or `L21SemiNMF`, unless ``graph`` is a
+      matrix).
 
-    Otherwise, and where a neighbourhood is as large as a cluster, codes are taken as they are.
-
-    Far outliers have no say in the centres, because they would take clusters for themselves. Those
-    are samples whose residual is more than 6 deviations (1.4826 median absolute deviations) above
-    the median and longer than the typical distance of a sample from the middle of the data; and
-    samples as far above the median in that distance that share a cluster with at most 0.5 % of the
-    samples. They are assigned to the nearest centre like all others. On data without such samples
-    this is plain k-means.
+    Classes of hardly more samples than there are neighbours are better left unaveraged:
+    ``refine=False``. The paper's procedure, k-means of V, is ``metric="codes", refine=False``.
 
     Parameters
     ----------
     factorizer : estimator
-        A factorization such as `L21SemiNMF`; it is cloned, not changed.
+        A factorization such as `L21SemiNMF`; it is cloned, not changed. One that has no
+        ``components_`` is clustered by its codes.
     n_clusters : int or None, default=None
         Number of clusters; None takes the factorizer's ``n_components``, as the paper does.
     random_state : int, RandomState or None, default=None
         For k-means, and for the factorizer if it has no ``random_state`` of its own.
+    metric : {"reconstruction", "codes"}, default="reconstruction"
+        Which distances k-means sees: those of the reconstructions, or those of the codes.
+    refine : bool, default=True
+        Whether codes are drawn in and averaged before k-means.
 
     Attributes
     ----------
@@ -114,12 +113,11 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
     factorizer_ : estimator
         The fitted factorization.
     kmeans_ : sklearn.cluster.KMeans
-        The fitted k-means.
+        The fitted k-means, in coordinates whose distances are those of ``metric``.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
-        Centres of the clusters, in the space of the codes: means of the refined codes. Where these
-        are measured, entries may be negative.
-    refinement_ : {"averaged", "measured", "none"}
-        What was done with the codes before k-means.
+        Centres of the clusters as codes: means of the refined codes.
+    refinement_ : {"averaged", "none"}
+        Whether codes were averaged over neighbours.
     n_features_in_ : int
         Number of features seen in fit.
 
@@ -141,11 +139,19 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
     }
 
     def __init__(
-        self, factorizer: Any, n_clusters: int | None = None, random_state: Any = None
+        self,
+        factorizer: Any,
+        n_clusters: int | None = None,
+        random_state: Any = None,
+        *,
+        metric: str = RECONSTRUCTION,
+        refine: bool = True,
     ) -> None:
         self.factorizer = factorizer
         self.n_clusters = n_clusters
         self.random_state = random_state
+        self.metric = metric
+        self.refine = refine
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Factorize X and cluster its codes.
@@ -164,6 +170,9 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
                 "factorizer must be an estimator with fit_transform, such as "
                 f"seminmf.L21SemiNMF(n_components=10), got {self.factorizer!r}."
             )
+        check_choice("metric", self.metric, METRICS)
+        if not isinstance(self.refine, bool | np.bool_):
+            raise ValueError(f"refine must be True or False, got {self.refine!r}.")
         X = given(check_samples(self, X, getattr(self.factorizer, "max_memory", None)))
         rng = check_random_state(self.random_state)
         factorizer = clone(self.factorizer)
@@ -179,11 +188,12 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
                 f"n_samples = {X.shape[0]}; choose fewer clusters."
             )
         codes = np.asarray(factorizer.fit_transform(X))
-        refined = self._refine(factorizer, X, codes, n_clusters)
-        self.kmeans_ = robust_kmeans(factorizer, refined, n_clusters, rng.randint(2**31 - 1))
+        found = find_clusters(
+            factorizer, codes, n_clusters, rng.randint(2**31 - 1), self.metric, bool(self.refine)
+        )
         self.factorizer_ = factorizer
-        self.labels_: IntArray = self.kmeans_.predict(refined)
-        self.cluster_centers_: FloatArray = self.kmeans_.cluster_centers_
+        self.kmeans_, self.labels_, self.cluster_centers_, self._reading = found
+        self.refinement_ = _NONE if found.reading.rounds is None else _AVERAGED
         return self
 
     def predict(self, X: Any) -> IntArray:
@@ -223,52 +233,54 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
         scores: FloatArray = self.factorizer_.outlier_scores(X)
         return scores
 
+    def transform(self, X: Any) -> FloatArray:
+        """Distances of samples to the centres, in the metric of the clusters.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+        """
+        seen = self._seen(X)[1]
+        return np.asarray(self.kmeans_.transform(seen))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
     def _codes_and_labels(self, X: Any) -> tuple[FloatArray, IntArray]:
         """What the factorization's ``transform`` returns, and the clusters."""
-        check_is_fitted(self)
-        most = getattr(self.factorizer_, "max_memory", None)
-        X = given(check_samples(self, X, most, reset=False))
-        refinement = self._refinement
-        if isinstance(refinement, Averaged):
-            # Neighbours are those that the codes are tied to: they are looked for once.
-            projector = self.factorizer_._projector
-            placed = projector.place(X)
-            codes, refined = placed.codes, refinement.codes(placed, projector.training_codes)
-        else:
-            codes = refined = np.asarray(self.factorizer_.transform(X))
-            if isinstance(refinement, Measured):
-                refined = refinement.codes(X)
-        labels: IntArray = self.kmeans_.predict(refined)
+        codes, seen = self._seen(X)
+        labels: IntArray = self.kmeans_.predict(seen)
         return codes, labels
 
-    def _refine(self, factorizer: Any, X: Any, codes: FloatArray, n_clusters: int) -> FloatArray:
-        """Find out how codes are to be refined, and do it for those of the fit."""
-        self._refinement: Averaged | Measured | None = None
-        if hasattr(factorizer, "residuals_"):
-            distances = _distances_from_middle(factorizer)
-            inside = _ordinary(factorizer, distances, n_clusters)
-            self._refinement = refine(factorizer, X, inside, n_clusters)
-        self.refinement_ = _NAMES[type(self._refinement)]
-        if isinstance(self._refinement, Averaged):
-            averages, member = self._refinement.rounds[-1], factorizer._member
-            return averages if member is None else averages[member]
-        return codes if self._refinement is None else self._refinement.codes(X)
+    def _seen(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """What the factorization's ``transform`` returns, and what k-means sees of it."""
+        check_is_fitted(self)
+        most = getattr(self.factorizer_, "max_memory", None)
+        X = check_samples(self, X, most, reset=False)
+        codes, refined = self._reading.refined(self.factorizer_, X)
+        return codes, self._reading.seen(refined).astype(self.kmeans_.cluster_centers_.dtype)
 
     def _forget(self, landmarks: int) -> None:
-        if isinstance(self._refinement, Averaged):
+        if self._reading.rounds is not None:
             chosen = self.factorizer_._projector.landmarks(landmarks)
-            self._refinement = self._refinement.restricted(chosen)
+            self._reading = self._reading.restricted(chosen)
         super()._forget(landmarks)
 
     def _saved_state(self) -> dict[str, Any]:
         state = super()._saved_state()
-        kmeans = state.pop("kmeans_")
-        del state["cluster_centers_"]  # those of k-means
-        if self._refinement is not None:
-            state["refined"] = {
-                field.name: getattr(self._refinement, field.name)
-                for field in fields(self._refinement)
-            }
+        kmeans, reading = state.pop("kmeans_"), self._reading
+        ball = reading.ball
+        state["reading"] = {
+            "metric": reading.metric,
+            "middle": None if ball is None else ball.middle,
+            "radius": None if ball is None else ball.radius,
+            "rounds": reading.rounds,
+        }
         found = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
         state["kmeans"] = {
             "parameters": kmeans.get_params(),
@@ -278,15 +290,20 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         stored = state.pop("kmeans")
-        # Files from before there was a refinement have none.
-        kind = _KINDS[state.setdefault("refinement_", _NAMES[type(None)])]
-        refinement = None if kind is None else kind(**state.pop("refined"))
-        super()._restore_state(state)
         centres = stored["found"]["cluster_centers_"]
+        reading = state.pop("reading") if "reading" in state else _reading_of_before(state, centres)
+        super()._restore_state(state)
         if centres.ndim != 2 or centres.shape[1] != self.factorizer_.components_.shape[0]:
             raise ValueError(f"cluster_centers_ {centres.shape} do not fit the codes")
-        self._refinement = refinement
-        self._check_refinement()
+        self.metric = check_choice("metric", reading["metric"], METRICS)
+        middle, rounds = reading["middle"], reading["rounds"]
+        ball = None if middle is None else Ball(middle, reading["radius"])
+        root = metric_root(self.factorizer_, centres.shape[1])
+        if rounds is not None:
+            trained = self.factorizer_._projector.training_codes
+            if trained is None or len(rounds) < 1 or rounds.shape[1:] != trained.shape:
+                raise ValueError(f"averages {rounds.shape} do not fit the codes")
+        self._reading = Reading(self.metric, root, ball, rounds)
         # A fit to the centres themselves sets what scikit-learn keeps for itself; then come the
         # numbers of the fit that was saved.
         self.kmeans_ = KMeans(n_clusters=len(centres), init=centres, n_init=1, max_iter=1)
@@ -296,17 +313,6 @@ class FactorKMeans(Saveable, ClusterMixin, Displayed):
         self.kmeans_.set_params(**stored["parameters"])
         for name, value in stored["found"].items():
             setattr(self.kmeans_, name, value)
-        self.cluster_centers_ = centres
-
-    def _check_refinement(self) -> None:
-        """Against the factorization of a model file."""
-        refinement, (k, m) = self._refinement, self.factorizer_.components_.shape
-        if isinstance(refinement, Measured) and refinement.slopes.shape != (m, k):
-            raise ValueError(f"slopes {refinement.slopes.shape} do not fit the parts")
-        if isinstance(refinement, Averaged):
-            trained = self.factorizer_._projector.training_codes
-            if trained is None or refinement.rounds.shape[1:] != trained.shape:
-                raise ValueError(f"averages {refinement.rounds.shape} do not fit the codes")
 
     def _outcome(self) -> list[str]:
         if not hasattr(self, "labels_"):

@@ -18,7 +18,7 @@ _PARAMETERS = {
     `strength`. Only {product} matters to the clusters of the codes.""",
     "strength": """float, default={strength}
     Dimensionless strength λ of both penalties together, used where `alpha` or `beta` is "auto".
-    The default needs no tuning as a rule; larger values give smoother codes and fewer parts.""",
+    The default was chosen on many data sets; larger values give smoother codes and fewer parts.""",
     "graph": """{{"auto", "knn"}}, sparse matrix or transformer, default="auto"
     Which samples are neighbours: the symmetrised nearest-neighbour graph, a sparse matrix
     of weights of shape (n_samples, n_samples), or a scikit-learn neighbours transformer.

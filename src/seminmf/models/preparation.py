@@ -137,9 +137,9 @@ class Standardized(Saveable, BaseEstimator):
 
     @_has("transform")
     def transform(self, X: Any) -> FloatArray:
-        """Codes of samples given in their original units."""
-        codes: FloatArray = self.model_.transform(self.standardize(X))
-        return codes
+        """What the model's ``transform`` gives, for samples in their original units."""
+        found: FloatArray = self.model_.transform(self.standardize(X))
+        return found
 
     @_has("predict")
     def predict(self, X: Any) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..experiments.models import LABELS, PAPER_K
+from ..experiments.models import LABELS, PAPER_K, WEAKER
 from ..experiments.paper import noisy_uspst, paper_table
 from .document import Cell, Table
 from .figures import NAMES
@@ -93,6 +93,10 @@ def defaults_table(rows: list[Row], dataset: str) -> Table:
         *(
             (f"{LABELS[model]}, defaults", select(rows, setting="default", model=model))
             for model in ("L21 SNF", "GR SNF", "SNF")
+        ),
+        *(
+            (f"{LABELS[model]}, strength {WEAKER:g}", select(rows, setting="weaker", model=model))
+            for model in ("L21 SNF", "GR SNF")
         ),
         (LABELS["k-means"], select(rows, model="k-means")),
     ]

@@ -91,7 +91,8 @@ def recipe(found: Findings) -> str:
     if wrapped:
         expression = (
             f"FactorKMeans(\n    {expression},\n    n_clusters={_literal(model.n_clusters)},\n"
-            f"    random_state={_literal(model.random_state) if seeded else None},\n)"
+            f"    random_state={_literal(model.random_state) if seeded else None},\n"
+            f"    metric={_literal(model.metric)},\n    refine={_literal(model.refine)},\n)"
         )
     return "\n".join(
         [

@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._types import FloatArray, IntArray
 from ...data import row_squares
 from ...metrics import majority_accuracy, majority_labels, nmi
-from ...models.clustering import robust_kmeans
+from ...models.clustering import find_clusters
 from ...models.outliers import outlier_scores
+from ...models.reading import metric_root
 from ...outliers import outlier_threshold
 from .pictures import Scale
 from .plane import Plane, lay_out
@@ -88,7 +89,7 @@ class Findings:
     outliers: Outliers
     cluster_of: IntArray
     distances: FloatArray
-    """Of each sample's code to the centre of its cluster."""
+    """Of each sample's reconstruction to the centre of its cluster."""
     clusters: tuple[Cluster, ...]
     usage: FloatArray
     """Share of each part in the sum of all that is added up, Σ_i v_ij ‖u_j‖; sums to 1."""
@@ -117,7 +118,8 @@ def find(about: Subject) -> Findings:
     residuals = np.asarray(fitted.residuals_, dtype=np.float64)
     inside = ~outliers.flagged
     cluster_of, centres, seed = _clustering(about, codes)
-    distances = _distances(codes, centres, cluster_of)
+    root = metric_root(fitted, codes.shape[1])
+    distances = np.linalg.norm(codes @ root - (centres @ root)[cluster_of], axis=1)
     clusters = tuple(
         _cluster(number, centres[number], cluster_of == number, inside, distances)
         for number in range(len(centres))
@@ -148,21 +150,14 @@ def _outliers(scores: FloatArray) -> Outliers:
 
 
 def _clustering(about: Subject, codes: FloatArray) -> tuple[IntArray, FloatArray, int | None]:
-    """Clusters and centres: the model's own, or those of its codes."""
+    """Clusters and centres: the model's own, or those that `FactorKMeans` would find."""
     if hasattr(about.model, "kmeans_"):
         return about.model.labels_, about.model.cluster_centers_, None
     with warnings.catch_warnings():
         # Fewer different codes than clusters: some clusters stay empty, and are not shown.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        kmeans = robust_kmeans(about.model, codes, codes.shape[1], _SEED)
-    return kmeans.predict(codes), kmeans.cluster_centers_, _SEED
-
-
-def _distances(codes: FloatArray, centres: FloatArray, cluster_of: IntArray) -> FloatArray:
-    squares = np.zeros(len(codes))
-    for j in range(codes.shape[1]):  # by columns, so that no second array of codes is made
-        squares += (codes[:, j] - centres[cluster_of, j]) ** 2
-    return np.sqrt(squares)
+        found = find_clusters(about.model, codes, codes.shape[1], _SEED)
+    return found.labels, found.centres, _SEED
 
 
 def _cluster(

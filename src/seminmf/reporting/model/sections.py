@@ -107,8 +107,8 @@ def _again(found: Findings) -> str:
     seed = ""
     if found.cluster_seed is not None:
         seed = (
-            " The model has no clusters of its own: those shown are k-means on its codes as "
-            f"they are, with seed {found.cluster_seed}; <code>FactorKMeans</code> may refine them."
+            " The model has no clusters of its own: those shown are what "
+            f"<code>FactorKMeans</code> finds with seed {found.cluster_seed}."
         )
     unseeded = getattr(about.model, "random_state", None) is None
     if unseeded and getattr(fitted, "random_state", None) is None:

@@ -1,0 +1,44 @@
+"""Clusters and outliers on labelled sets: ``python -m benchmarks.panel``.
+
+What has a row in ``docs/panel-*.csv`` is not measured again; after a change of a method name it
+with ``--again``. The page ``docs/panel.md`` is made from the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from . import cluster_page, clusters
+from .sets import NAMES, at_hand
+
+PAGE = Path(__file__).parents[2] / "docs" / "panel.md"
+_HEAD = """\
+# The panel: clusters and outliers on labelled data sets
+
+Made by `python -m benchmarks.panel` from the rows in `docs/panel-*.csv`. The sets are the paper's
+three, some that come with scikit-learn, made ones, and thirteen files in `panel` of SEMINMF_DATA;
+they are centred, standardized or left alone as their kind suggests, and cut to 2,500 samples.
+Labels are used for scoring alone, and nothing is tuned to a set.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=clusters.RUNS, help="subsets of each set")
+    parser.add_argument(
+        "--again", action="append", default=[], metavar="METHOD",
+        help="measure methods whose name contains this again",
+    )  # fmt: skip
+    arguments = parser.parse_args()
+    absent = [name for name in NAMES if not at_hand(name)]
+    if absent:
+        parser.error(f"not at hand: {', '.join(absent)}; name their folder in SEMINMF_DATA")
+    again = {name for name in clusters.METHODS if any(part in name for part in arguments.again)}
+    rows = clusters.measure(arguments.runs, again)
+    PAGE.write_text(f"{_HEAD}\n{cluster_page.section(rows)}", encoding="utf-8")
+    print(PAGE.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""The tables of the clusters, from the rows alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+from scipy.stats import wilcoxon
+
+from .clusters import BASELINES, CHOICES, FRACTION, KMEANS, OTHERS, OURS, SPOILT, default_strength
+from .rows import Row
+from .sets import CLEAN, KINDS
+
+SCORES = ["ACC", "NMI", "ARI"]
+# Two methods are level on a set if their ACC differs by less.
+_LEVEL = 1.0
+_SMOOTHING = "smoothing"
+_READING = "reconstructions, refined"
+_INTRO = """\
+## Clusters
+
+As many clusters as classes; {sets} data sets, {runs} random subsets of 90 % each. ACC is of the
+labels that clusters get by majority vote, *matched* that of the best one-to-one match of clusters
+and classes; NMI is by the larger entropy; all in percent, means over sets. Wins, ties and losses
+count sets by ACC (a tie is less than {level:g} point), p is of Wilcoxon's signed rank test over
+sets of ACC + NMI + ARI, both against the same baseline; *worst* is the largest loss of ACC to
+k-means of X on any set. *Smoothing* is X averaged over each sample and its 5 nearest, twice, then
+k-means; with a *fence* samples farther from the median than so many deviations have no say.
+scikit-learn's NMF sees features moved to a least value of zero; Gaussian mixtures see as many
+leading directions as there are samples for.
+"""
+_OUTLIERS = """\
+## Clusters of data with outliers
+
+Of {share:.0f} % of the samples outliers are made: {kinds}. ACC of the others, means over sets.
+"""
+_CHOICES = """\
+## Strength and reading
+
+ACC / NMI / ARI, means over the clean sets, and in brackets the largest loss of ACC to k-means of X
+on any set. *Codes* are k-means of V (the paper's procedure), *reconstructions* k-means of V(UᵀU)^½,
+which is that of V Uᵀ; *refined* is `refine=True`. The default is strength {strength:g},
+reconstructions, refined.
+"""
+_LEFT_OUT = """\
+Leaving sets out: for each set what has the largest ACC + NMI + ARI on the other sets is chosen, and
+scored on this one.
+"""
+
+
+def section(rows: list[Row]) -> str:
+    """All tables, as Markdown."""
+    table = pd.DataFrame([dataclasses.asdict(row) for row in rows])
+    means = table.groupby(["kind", "method", "data"])[[*SCORES, "matched"]].mean()
+    clean = means.loc[CLEAN]
+    parts = [
+        _INTRO.format(sets=table["data"].nunique(), runs=table["run"].nunique(), level=_LEVEL),
+        _comparison(clean),
+        _OUTLIERS.format(
+            share=100 * FRACTION, kinds="; ".join(f"*{k}*: {KINDS[k]}" for k in SPOILT)
+        ),
+        _spoilt(means),
+        _CHOICES.format(strength=default_strength()),
+        _choices(clean),
+        _LEFT_OUT,
+        *(
+            _left_out(clean, model, reading)
+            for model in ("L21SemiNMF", "GraphSemiNMF")
+            for reading in (_READING, "")
+        ),
+        "\n## ACC on each set\n",
+        _sets(clean),
+    ]
+    return "\n".join(parts)
+
+
+def _line(*cells: object) -> str:
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def _head(*names: str) -> list[str]:
+    return [_line(*names), "| --- |" + " ---: |" * (len(names) - 1)]
+
+
+def _triple(scores: pd.Series) -> str:
+    return " / ".join(f"{scores[name]:.1f}" for name in SCORES)
+
+
+def _against(one: pd.DataFrame, other: pd.DataFrame) -> str:
+    difference = one["ACC"] - other["ACC"]
+    wins, losses = int((difference >= _LEVEL).sum()), int((difference <= -_LEVEL).sum())
+    p = wilcoxon((one[SCORES] - other[SCORES]).sum(axis=1)).pvalue
+    return f"{wins}/{len(difference) - wins - losses}/{losses}, p = {p:.2g}"
+
+
+def _comparison(clean: pd.DataFrame) -> str:
+    lines = _head(
+        "method", "ACC / NMI / ARI", "their sum", "matched", "against k-means",
+        "against smoothing", "worst",
+    )  # fmt: skip
+    raw, smooth = clean.loc[KMEANS], clean.loc[_SMOOTHING]
+    for method in (OURS, *OTHERS, *BASELINES):
+        scores = clean.loc[method]
+        mean = scores.mean()
+        lines.append(
+            _line(
+                f"**{method}**" if method == OURS else method,
+                _triple(mean),
+                f"{mean[SCORES].sum():.1f}",
+                f"{mean['matched']:.1f}",
+                "" if method == KMEANS else _against(scores, raw),
+                "" if method == _SMOOTHING else _against(scores, smooth),
+                f"{(scores['ACC'] - raw['ACC']).min():.1f}",
+            )
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _spoilt(means: pd.DataFrame) -> str:
+    lines = _head("method", *SPOILT, "mean")
+    for method in (OURS, *OTHERS, *BASELINES):
+        acc = [means.loc[(kind, method), "ACC"].mean() for kind in SPOILT]
+        cells = (f"{value:.1f}" for value in (*acc, sum(acc) / len(acc)))
+        lines.append(_line(f"**{method}**" if method == OURS else method, *cells))
+    return "\n".join(lines) + "\n"
+
+
+def _choices(clean: pd.DataFrame) -> str:
+    names = pd.DataFrame(
+        [name.split(", ", 2) for name in CHOICES], columns=["model", "strength", "reading"]
+    )
+    readings = list(names["reading"].unique())
+    lines = _head("model, strength", *readings)
+    for model, strength in names[["model", "strength"]].drop_duplicates().itertuples(index=False):
+        found = [clean.loc[f"{model}, {strength}, {reading}"] for reading in readings]
+        losses = [(scores["ACC"] - clean.loc[KMEANS, "ACC"]).min() for scores in found]
+        cells = (f"{_triple(s.mean())} ({loss:.1f})" for s, loss in zip(found, losses, strict=True))
+        lines.append(_line(f"{model}, {strength}", *cells))
+    return "\n".join(lines) + "\n"
+
+
+def _left_out(clean: pd.DataFrame, model: str, reading: str) -> str:
+    """What is chosen without a set, scored on it; of all readings if none is given."""
+    candidates = [name for name in CHOICES if name.startswith(model) and name.endswith(reading)]
+    by_set = clean.loc[candidates, SCORES]
+    total = by_set.sum(axis=1).unstack("method")[candidates]
+    chosen = {name: total.drop(index=name).mean().idxmax() for name in total.index}
+    scored = pd.DataFrame([by_set.loc[method, name] for name, method in chosen.items()])
+    counts = pd.Series(list(chosen.values())).value_counts()
+    picks = "; ".join(
+        f"{name.removeprefix(f'{model}, ').removesuffix(f', {reading}')} ({count} of {len(chosen)})"
+        for name, count in counts.items()
+    )
+    what = f"strength, for {reading}" if reading else "strength and reading"
+    return f"- `{model}`, {what}: {_triple(scored.mean())}; chosen were {picks}."
+
+
+def _sets(clean: pd.DataFrame) -> str:
+    methods = (OURS, *OTHERS, *BASELINES)
+    lines = _head("data", *methods)
+    acc = clean["ACC"].unstack("method")
+    for name in acc.index:
+        lines.append(_line(name, *(f"{acc.loc[name, method]:.1f}" for method in methods)))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,146 @@
+"""Labelled data sets, treated as a user would treat them first, and spoilt on purpose.
+
+Nine are the paper's three, some that come with scikit-learn, and made ones; thirteen are files in
+the folder ``panel`` of SEMINMF_DATA, whose README says what they are. Labels are for scoring alone.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import datasets as toys
+
+from seminmf.datasets import add_outliers, locate, make_waveform
+from seminmf.experiments.data import LOADERS, SHARE, seed_for
+from seminmf.experiments.paper import DATASETS
+
+from ..data import MissingDataError
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+# How a set is treated: c centre, s drop constant columns and standardize, log, or nothing.
+_OWN = {
+    **dict.fromkeys(DATASETS, ""),
+    "iris": "s", "wine": "s", "breast_cancer": "s", "digits": "c", "blobs": "", "made waveform": "",
+}  # fmt: skip
+_FILES = {
+    "coil20": "c", "orl": "c", "warppie10p": "c", "msra": "c", "tox_171": "log", "lung_small": "",
+    "lymphoma": "", "yeast": "s", "banknote": "s", "segment": "s", "glass": "s", "ecoli": "s",
+    "sonar": "s",
+}  # fmt: skip
+NAMES = (*_OWN, *_FILES)
+# Larger sets are cut to so many samples, drawn once: the panel has to be affordable.
+_MOST_SAMPLES = 2_500
+
+# What outliers are made of, beside nothing.
+CLEAN, GROSS, SCALED, NOISE, SWAPPED = "clean", "gross", "scaled", "noise", "swapped"
+KINDS = {
+    GROSS: "moved by five median lengths in a direction of their own",
+    SCALED: "multiplied by five",
+    NOISE: "with normal noise of twice each feature's deviation added",
+    SWAPPED: "with their features in another order",
+}
+_SCALE, _LOUDNESS = 5.0, 2.0
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Nine tenths of a set, perhaps with outliers among them."""
+
+    data: str
+    run: int
+    kind: str
+    X: Floats
+    y: Labels
+    outlier: NDArray[np.bool_]
+
+    @property
+    def classes(self) -> int:
+        """Of the whole set."""
+        return len(np.unique(table(self.data)[1]))
+
+    def seed(self, purpose: str) -> int:
+        """The same for all methods."""
+        return seed_for(self.data, self.run, purpose)
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("SEMINMF_DATA", "")) / "panel"
+
+
+def at_hand(name: str) -> bool:
+    """Whether a set can be had without downloading anything."""
+    if name in DATASETS:
+        return locate(name) is not None
+    return name in _OWN or (_folder() / f"{name}.npz").exists()
+
+
+def _published(name: str) -> tuple[Any, Any]:
+    if not at_hand(name):
+        raise MissingDataError(f"data set {name} not found; name its folder in SEMINMF_DATA")
+    if name in DATASETS:
+        return LOADERS[name]()
+    if name == "blobs":
+        return toys.make_blobs(1000, n_features=30, centers=6, cluster_std=6.0, random_state=0)
+    if name == "made waveform":
+        return make_waveform(2000, random_state=7)
+    if name in _OWN:
+        return getattr(toys, f"load_{name}")(return_X_y=True)
+    with np.load(_folder() / f"{name}.npz") as stored:
+        return stored["X"], stored["y"]
+
+
+@lru_cache(maxsize=2)
+def table(name: str) -> tuple[Floats, Labels]:
+    """(X, y) of a set after its treatment."""
+    X, y = _published(name)
+    how = {**_OWN, **_FILES}[name]
+    if len(X) > _MOST_SAMPLES:
+        rng = np.random.default_rng(seed_for(name, 0, "panel"))
+        kept = np.sort(rng.permutation(len(X))[:_MOST_SAMPLES])
+        X, y = X[kept], y[kept]
+    X = np.asarray(X, dtype=np.float64)
+    if how == "log":
+        X = np.log2(np.maximum(X, 1))
+    if how == "s":
+        X = X[:, X.std(axis=0) > 0]
+        X = X / X.std(axis=0)
+    return (X - X.mean(axis=0) if how else X), np.unique(y, return_inverse=True)[1]
+
+
+def subset(name: str, run: int, kind: str = CLEAN, fraction: float = 0.0) -> Subset:
+    """The random nine tenths that belong to a run, with a fraction of outliers of some kind."""
+    X, y = table(name)
+    rng = np.random.default_rng(seed_for(name, run, "subset"))
+    kept = np.sort(rng.permutation(len(X))[: round(SHARE * len(X))])
+    X, outlier = spoilt(X[kept], kind, fraction, seed_for(name, run, "outliers"))
+    return Subset(name, run, kind, X, y[kept], outlier)
+
+
+def spoilt(X: Floats, kind: str, fraction: float, seed: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """X with a fraction of outliers, and which samples those are."""
+    if kind == CLEAN:
+        return X, np.zeros(len(X), dtype=np.bool_)
+    if kind == GROSS:
+        return add_outliers(X, fraction, _SCALE, random_state=seed)
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.permutation(len(X))[: round(fraction * len(X))])
+    outlier = np.zeros(len(X), dtype=np.bool_)
+    outlier[chosen] = True
+    changed = X[chosen]
+    if kind == SCALED:
+        changed = _SCALE * changed
+    elif kind == NOISE:
+        changed = changed + _LOUDNESS * X.std(axis=0) * rng.standard_normal(changed.shape)
+    else:
+        changed = rng.permuted(changed, axis=1)
+    X = X.copy()
+    X[chosen] = changed
+    return X, outlier

@@ -1,0 +1,405 @@
+"""Codes as k-means sees them: in the metric of the data, drawn in, averaged over neighbours."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, load_wine
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+
+import seminmf
+from helpers import CLASSES, GRAPH_MODELS, Array, converging_or_not, make
+from seminmf import FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
+from seminmf.datasets import add_outliers
+from seminmf.metrics import majority_accuracy, nmi
+from seminmf.models.reading import Ball, Reading, metric_root
+from seminmf.solve.projection import Placed
+
+READINGS = list(product(("reconstruction", "codes"), (True, False)))
+readings = pytest.mark.parametrize(("metric", "refine"), READINGS)
+
+
+@cache
+def digits(n: int = 400) -> tuple[Array, Array]:
+    X, y = load_digits(return_X_y=True)
+    return X[:n], y[:n]
+
+
+@cache
+def clustered(metric: str, refine: bool) -> FactorKMeans:
+    search = FactorKMeans(L21SemiNMF(8), random_state=0, metric=metric, refine=refine)
+    return search.fit(digits()[0])
+
+
+def fitted(codes: Array, basis: Array, residuals: Array, links: Any = None) -> Any:
+    """A factorization, as far as it is read."""
+    return SimpleNamespace(
+        codes_=codes, components_=basis.T, residuals_=residuals, _links=links, _member=None
+    )
+
+
+def random_fit(n: int = 60, m: int = 9, k: int = 4, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    neighbours = [list(rng.permutation([j for j in range(n) if j != i])[:5]) for i in range(n)]
+    return fitted(
+        rng.uniform(size=(n, k)), rng.normal(size=(m, k)), rng.uniform(size=n), links_of(neighbours)
+    )
+
+
+def links_of(neighbours: list[list[int]]) -> sp.csr_array:
+    matrix = np.zeros((len(neighbours), len(neighbours)))
+    for row, others in enumerate(neighbours):
+        matrix[row, others] = 1
+    return sp.csr_array(matrix)
+
+
+def seen(model: Any, metric: str, refine: bool) -> Array:
+    reading, refined = Reading.of(model, model.codes_, metric, refine)
+    return reading.seen(refined)
+
+
+# The metric.
+
+
+@pytest.mark.parametrize("k", [1, 4, 12])
+def test_distances_are_those_of_reconstructions(k: int) -> None:
+    """Also with more parts than features."""
+    model = random_fit(k=k)
+    places = seen(model, "reconstruction", False)
+    assert places.shape == (60, k)
+    expected = pairwise_distances(model.codes_ @ model.components_)
+    np.testing.assert_allclose(pairwise_distances(places), expected, atol=1e-7)
+    np.testing.assert_array_equal(seen(model, "codes", False), model.codes_)
+
+
+@pytest.mark.parametrize("refine", [True, False])
+def test_how_the_factors_share_scale_and_angles_does_not_matter(refine: bool) -> None:
+    model = random_fit()
+    A = np.random.default_rng(1).normal(size=(4, 4)) + 2 * np.eye(4)
+    other = fitted(
+        model.codes_ @ A, model.components_.T @ np.linalg.inv(A).T, model.residuals_, model._links
+    )
+    distances = [
+        pairwise_distances(seen(found, "reconstruction", refine)) for found in (model, other)
+    ]
+    np.testing.assert_allclose(distances[0], distances[1], rtol=1e-6, atol=1e-6)
+    codes = [pairwise_distances(seen(found, "codes", refine)) for found in (model, other)]
+    assert np.abs(codes[0] - codes[1]).max() > 0.1
+
+
+def test_parts_of_a_pipeline_and_of_nobody() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6))
+    inner = SemiNMF(3, tol=0, max_iter=20)
+    pipeline = make_pipeline(StandardScaler(), inner).fit(X)
+    np.testing.assert_array_equal(metric_root(pipeline, 3), metric_root(inner, 3))
+    np.testing.assert_array_equal(metric_root(StandardScaler(), 6), np.eye(6))
+    # Orthonormal parts: codes are their own coordinates.
+    np.testing.assert_allclose(metric_root(PCA(3).fit(X), 3), np.eye(3), atol=1e-12)
+
+
+def test_tables_whose_parts_are_of_different_lengths() -> None:
+    """k-means of the codes themselves is misled by the scales that the fit happened to choose."""
+    X, y = load_wine(return_X_y=True)
+    X = scale(X)
+    with converging_or_not():
+        codes, data = (
+            FactorKMeans(SemiNMF(3), random_state=0, metric=metric, refine=False).fit(X)
+            for metric in ("codes", "reconstruction")
+        )
+    assert majority_accuracy(y, data.labels_) > max(0.93, majority_accuracy(y, codes.labels_) + 0.1)
+
+
+# Drawn in.
+
+
+def test_near_samples_stay_and_far_ones_come_nearer() -> None:
+    rng = np.random.default_rng(0)
+    codes, residuals = rng.normal(size=(200, 3)), np.abs(rng.normal(size=200))
+    codes[:20] += 50 * rng.normal(size=(20, 3))
+    residuals[20:30] += 50
+    root = metric_root(SimpleNamespace(components_=rng.normal(size=(3, 7))), 3)
+    ball = Ball.around(codes, residuals, root)
+    distances = np.hypot(np.linalg.norm((codes - ball.middle) @ root, axis=1), residuals)
+    drawn = ball.drawn_in(codes, residuals, root)
+    far = distances > ball.radius
+    assert far[:30].all()
+    assert far.mean() == 0.5
+    np.testing.assert_array_equal(drawn[~far], codes[~far])
+    np.testing.assert_allclose(
+        drawn[far] - ball.middle,
+        (codes[far] - ball.middle) * (ball.radius / distances[far])[:, None] ** (2 / 3),
+    )
+
+
+def test_copies_are_no_yardstick() -> None:
+    rng = np.random.default_rng(0)
+    codes = np.vstack([np.ones((60, 2)), 1 + rng.normal(size=(40, 2))])
+    ball = Ball.around(codes, np.zeros(100), np.eye(2))
+    np.testing.assert_allclose(ball.middle, 1, atol=1e-6)
+    assert 0.5 < ball.radius < 2
+
+
+@pytest.mark.parametrize("shares", [(0.6, 0.2, 0.2), (0.45, 0.3, 0.25)])
+@pytest.mark.parametrize("m", [2, 10])
+def test_clusters_behind_each_other_stay_apart(m: int, shares: tuple[float, ...]) -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], np.round(1000 * np.array(shares)).astype(int))
+    X = rng.normal(size=(1000, m))
+    X[:, 0] += np.array([0, 15, 45])[y]
+    labels = FactorKMeans(L21SemiNMF(3), random_state=0).fit_predict(X - X.mean(axis=0))
+    assert adjusted_rand_score(y, labels) > 0.98
+
+
+def test_the_middle_is_where_distances_are_least() -> None:
+    rng = np.random.default_rng(0)
+    codes = np.vstack([rng.normal(size=(80, 2)), 30 + rng.normal(size=(20, 2))])
+    ball = Ball.around(codes, np.zeros(100), np.eye(2))
+
+    def total(point: Array) -> float:
+        return float(np.linalg.norm(codes - point, axis=1).sum())
+
+    around = ball.middle + 0.05 * rng.normal(size=(50, 2))
+    assert total(ball.middle) < 1.001 * min(total(point) for point in around)
+    assert total(ball.middle) < 0.9 * total(codes.mean(axis=0))
+
+
+def test_samples_that_are_all_the_same() -> None:
+    codes = np.ones((10, 2))
+    ball = Ball.around(codes, np.zeros(10), np.eye(2))
+    np.testing.assert_array_equal(ball.drawn_in(codes, np.zeros(10), np.eye(2)), codes)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(700, 300), (800, 100, 100), (960, 20, 20)], ids=["two", "three", "small"]
+)
+@pytest.mark.parametrize("spread", [1.0, 4.0])
+def test_clusters_far_from_the_middle_are_no_outliers(
+    sizes: tuple[int, ...], spread: float
+) -> None:
+    """A fence around the middle would shut them out as a whole."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    centres = rng.normal(size=(len(sizes), 10))
+    centres *= 40 / np.linalg.norm(centres, axis=1, keepdims=True)
+    centres[0] = 0
+    X = centres[y] + np.where(y > 0, spread, 1.0)[:, None] * rng.normal(size=(len(y), 10))
+    labels = FactorKMeans(L21SemiNMF(len(sizes)), random_state=0).fit_predict(X - X.mean(axis=0))
+    assert adjusted_rand_score(y, labels) > 0.99
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3])
+@pytest.mark.parametrize("kind", ["gross", "scaled"])
+def test_outliers_change_little(kind: str, share: float) -> None:
+    X, y = digits()
+    X = X - X.mean(axis=0)
+    if kind == "gross":
+        spoilt, outlier = add_outliers(X, share, random_state=0)
+    else:
+        outlier = np.random.default_rng(0).permutation(len(X)) < share * len(X)
+        spoilt = np.where(outlier[:, None], 5 * X, X)
+    found = FactorKMeans(L21SemiNMF(10), random_state=0).fit(spoilt)
+    plain = KMeans(10, n_init=10, random_state=0).fit(spoilt)
+    accuracy = majority_accuracy(y[~outlier], found.labels_[~outlier])
+    assert accuracy > max(0.7, majority_accuracy(y[~outlier], plain.labels_[~outlier]) + 0.1)
+
+
+# Averaged.
+
+
+def test_averages_by_plain_loops() -> None:
+    model = random_fit(12, k=3)
+    root = metric_root(model, 3)
+    reading, refined = Reading.of(model, model.codes_, "reconstruction", True)
+    assert reading.ball is not None
+    assert reading.rounds is not None
+    first = values = reading.ball.drawn_in(model.codes_, model.residuals_, root)
+    neighbours = [np.flatnonzero(row) for row in model._links.toarray()]
+    for _ in range(2):
+        values = np.array([
+            np.mean([values[i]] + [values[j] for j in neighbours[i]], axis=0) for i in range(12)
+        ])  # fmt: skip
+    np.testing.assert_allclose(refined, values)
+    np.testing.assert_array_equal(reading.rounds[0], first)
+    # New samples with codes and neighbours of training samples get the same values; a sample that
+    # is known gets its own, whatever else there is.
+    new = [3, 4, 5]
+    placed = Placed(model.codes_[[*new, 9]], np.array([-1, -1, -1, 9]), model._links[new])
+    model._projector = SimpleNamespace(
+        place=lambda X: placed, residuals=lambda X, codes: model.residuals_[[*new, 9]]
+    )
+    codes, again = reading.refined(model, None)
+    np.testing.assert_array_equal(codes, placed.codes)
+    np.testing.assert_allclose(again, values[[*new, 9]])
+
+
+def test_clusters_are_better() -> None:
+    """Where the fit itself has hardly tied neighbours together."""
+    X, y = digits(800)
+    scores: dict[bool, list[float]] = {True: [], False: []}
+    for seed in range(3):
+        kept = np.random.default_rng(seed).permutation(len(X))[:720]
+        for refine, found in scores.items():
+            factorizer = L21SemiNMF(10, strength=1e-6)
+            search = FactorKMeans(factorizer, random_state=seed, refine=refine).fit(X[kept])
+            found.append(nmi(y[kept], search.labels_))
+    assert np.mean(scores[True]) > np.mean(scores[False]) + 0.02
+
+
+def test_copies_of_samples() -> None:
+    X = digits(150)[0]
+    twice = FactorKMeans(L21SemiNMF(5), random_state=0).fit(np.vstack([X, X[:70]]))
+    assert twice.refinement_ == "averaged"
+    np.testing.assert_array_equal(twice.labels_[:70], twice.labels_[150:])
+    np.testing.assert_array_equal(twice.predict(X), twice.labels_[:150])
+
+
+def test_a_transformer_finds_neighbours_too() -> None:
+    X = digits(200)[0]
+    plain = FactorKMeans(L21SemiNMF(5), random_state=0).fit(X)
+    transformer = KNeighborsTransformer(n_neighbors=5, mode="distance")
+    other = FactorKMeans(L21SemiNMF(5, graph=transformer), random_state=0).fit(X)
+    assert other.refinement_ == plain.refinement_ == "averaged"
+    np.testing.assert_array_equal(other.labels_, plain.labels_)
+    new = digits(260)[0][200:]
+    np.testing.assert_array_equal(other.predict(new), plain.predict(new))
+
+
+def test_who_has_no_neighbours() -> None:
+    X = digits(150)[0]
+    graph = L21SemiNMF(5).fit(X)._links
+    given = FactorKMeans(GraphSemiNMF(5, graph=graph.maximum(graph.T)), random_state=0)
+    others = [make(name, 5) for name in CLASSES if name not in GRAPH_MODELS]
+    for search in (given, *(FactorKMeans(f, random_state=0) for f in others),
+                   FactorKMeans(TruncatedSVD(5), random_state=0)):  # fmt: skip
+        with converging_or_not():
+            search.fit(X)
+        assert search.refinement_ == "none"
+    assert clustered("reconstruction", False).refinement_ == "none"
+
+
+# New samples.
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix, np.float32])
+@readings
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_training_samples_keep_their_clusters(
+    model: str, metric: str, refine: bool, form: Any
+) -> None:
+    X = form(digits()[0])
+    search = FactorKMeans(make(model, 5), random_state=0, metric=metric, refine=refine)
+    with converging_or_not():
+        found = search.fit(X)
+    assert found.refinement_ == ("averaged" if refine else "none")
+    np.testing.assert_array_equal(found.predict(X), found.labels_)
+    np.testing.assert_array_equal(found.predict(X[40:60]), found.labels_[40:60])
+
+
+@readings
+def test_a_little_moved_is_the_same_cluster(metric: str, refine: bool) -> None:
+    """New samples are treated as those of the fit."""
+    X, found = digits()[0], clustered(metric, refine)
+    moved = X + 1e-6 * np.random.default_rng(0).normal(size=X.shape)
+    # A sample next to a training sample has that one as a neighbour too, and one other less.
+    assert (found.predict(moved) == found.labels_).mean() > 0.95
+
+
+@readings
+def test_transform_gives_the_distances_to_the_centres(metric: str, refine: bool) -> None:
+    X, found = digits(460)[0], clustered(metric, refine)
+    distances = found.transform(X)
+    assert distances.shape == (460, 8)
+    np.testing.assert_array_equal(distances.argmin(axis=1), found.predict(X))
+    assert found.get_feature_names_out().tolist() == [f"factorkmeans{i}" for i in range(8)]
+    # Centres as codes, and the same distances by hand.
+    basis = found.factorizer_.components_ if metric == "reconstruction" else np.eye(8)
+    refined = found._reading.refined(found.factorizer_, X)[1]
+    np.testing.assert_allclose(
+        pairwise_distances(refined @ basis, found.cluster_centers_ @ basis), distances, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "k"), [(40, 5, 1), (40, 3, 3), (40, 3, 5), (6, 8, 2), (2, 4, 1), (30, 40, 4)]
+)
+def test_few_samples_features_or_parts(n: int, m: int, k: int) -> None:
+    X = np.random.default_rng(0).normal(size=(n, m)) + 5
+    with converging_or_not():
+        found = FactorKMeans(L21SemiNMF(k, n_neighbors=min(5, n - 1)), random_state=0).fit(X)
+    assert len(set(found.labels_)) == k
+    np.testing.assert_array_equal(found.predict(X), found.labels_)
+
+
+# Files.
+
+
+@readings
+def test_files_keep_the_reading(metric: str, refine: bool, tmp_path: Path) -> None:
+    found, path = clustered(metric, refine), tmp_path / "model"
+    found.save(path)
+    again = seminmf.load(path)
+    assert (again.metric, again.refine) == (metric, refine)
+    assert again.refinement_ == found.refinement_
+    np.testing.assert_array_equal(again.cluster_centers_, found.cluster_centers_)
+    for X in (digits()[0], digits(460)[0][400:]):
+        np.testing.assert_array_equal(again.transform(X), found.transform(X))
+
+
+def before(refined: dict[str, Any] | None, kind: str | None) -> dict[str, Any]:
+    """The state of a file that had no metric yet: centres are those of the codes."""
+    state = clustered("codes", False)._saved_state()
+    for name in ("reading", "refinement_", "cluster_centers_"):
+        del state[name]
+    if kind is not None:
+        state["refinement_"] = kind
+    if refined is not None:
+        state["refined"] = refined
+    return state
+
+
+def test_files_from_before_there_was_a_refinement() -> None:
+    model = FactorKMeans(L21SemiNMF(8))
+    model._restore_state(before(None, None))
+    assert (model.metric, model.refinement_) == ("codes", "none")
+    codes = model.factorizer_.codes_
+    np.testing.assert_array_equal(model.predict(digits()[0]), model.kmeans_.predict(codes))
+    np.testing.assert_array_equal(model.cluster_centers_, model.kmeans_.cluster_centers_)
+
+
+def test_files_with_averages_of_before() -> None:
+    averages = np.random.default_rng(0).uniform(size=(2, 400, 8))
+    refined = {"rounds": averages, "counts": np.ones(400, dtype=bool)}
+    model = FactorKMeans(L21SemiNMF(8))
+    model._restore_state(before(refined, "averaged"))
+    assert model.refinement_ == "averaged"
+    np.testing.assert_array_equal(model.predict(digits()[0]), model.kmeans_.predict(averages[-1]))
+
+
+def test_files_with_a_reading_that_is_gone() -> None:
+    refined = {"slopes": np.ones((64, 8)), "shift": np.ones(8)}
+    with pytest.raises(ValueError, match=r"'measured' is not known any more; fit the model again"):
+        FactorKMeans(L21SemiNMF(8))._restore_state(before(refined, "measured"))
+
+
+@pytest.mark.parametrize(
+    ("name", "cut"),
+    [("rounds", np.s_[:, :-1]), ("rounds", np.s_[:, :, :-1]), ("rounds", 0), ("middle", np.s_[1:])],
+)
+def test_arrays_that_do_not_fit_are_refused(name: str, cut: Any) -> None:
+    state = clustered("reconstruction", True)._saved_state()
+    state["reading"] = {**state["reading"], name: state["reading"][name][cut]}
+    with pytest.raises(ValueError, match="not fit"):
+        FactorKMeans(L21SemiNMF(8))._restore_state(state)
