@@ -31,8 +31,7 @@ from .loop import Callback, Solution, Status, Stopping, run
 
 # A fit is frozen where residuals below this share of a typical sample ...
 _FROZEN = 1e-2
-# ... are those of this share of the samples. On 60 fits thawing lowered the objective by up to 34 %
-# where more were, and by less than 1 % where fewer were (benchmarks/frozen.py).
+# ... are those of this share of the samples (benchmarks/frozen.py has what thawing brings there).
 _NOTABLE = 0.1
 # Scales of Huber's loss, as shares of a typical sample. The larger they are, the more can change;
 # but the weaker is the loss against the penalties, so that parts may vanish which are needed later.
