@@ -30,6 +30,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
         "graph",
         "problem",
         "solve",
+        "distributed",
         "models",
         "losses penalties",
         "__init__",
@@ -128,9 +129,9 @@ def test_the_reader_of_imports_reads() -> None:
     assert "_types" in imports(PACKAGE / "data" / "engine.py")
     assert "compiled" in imports(PACKAGE / "data" / "engine.py")
     assert ("compiled", "jit", "inner") in imported(PACKAGE / "compiled" / "codes.py")
-    estimators = PACKAGE / "models" / "estimators.py"
-    assert ("models", "training", "train") in imported(estimators)
-    assert ("solve", "loop", "Callback") not in imported(estimators)  # for types only
+    factorization = PACKAGE / "models" / "factorization.py"
+    assert ("models", "training", "train") in imported(factorization)
+    assert ("solve", "loop", "Callback") not in imported(factorization)  # for types only
 
 
 def test_every_package_has_its_place() -> None:
@@ -217,7 +218,8 @@ def test_modules_are_short(path: Path) -> None:
 # who look for equal or near samples, and questions about how they are stored.
 TAKERS = {
     "Engine", "known", "query", "issparse", "csr_array", "transform", "_solve", "place",
-    "_near_the_middle", "distances_from_middle", "distances_from_means", "Reference",
+    "_near_the_middle", "distances_from_middle", "distances_from_means", "Reference", "nearest",
+    "NeighbourIndex",
 }  # fmt: skip
 SAMPLES = {"X", "training"}
 

@@ -215,6 +215,10 @@ class Engine:
         """Some samples as an array."""
         return self.storage.chosen(numbers)
 
+    def all_rows(self) -> FloatArray:
+        """All samples as an array."""
+        return np.asarray(self.storage.X.toarray() if self.sparse else self.storage.X)
+
     def chosen_rows(self, numbers: list[int] | IntArray) -> Any:
         """Some samples as they are stored."""
         return self.storage.X[numbers]

@@ -12,14 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
-from ..data import Engine, Space, Subspace
-from ..data.features import features_of, krylov_width, leading_of, moment_of
+from ..data import Space, Subspace
+from ..data.features import krylov_width, leading_of
 from ..data.samples import typical_length
 from ..data.subspace import OVERSAMPLING, krylov_directions
 from ..graph.index import many_samples
 from ..problem.losses import Loss, Norm
 from ..problem.objective import Objective
-from ..problem.stationarity import kkt_from_sums, stationarity_sums
+from ..problem.stationarity import kkt_from_sums
 from ..solve.descent import Descent
 from ..solve.factorize import (
     ROUND_OFF,
@@ -31,12 +31,11 @@ from ..solve.factorize import (
     scheme_of,
 )
 from ..solve.loop import Progress, Solution, run
-from ..solve.projection import solve_codes
-from . import start
+from . import start, steps
 from .cells import Cells
 from .engine import Halo, Held, RemoteEngine
 from .neighbours import cells_of, find_neighbours, split_graph
-from .shards import Shard, Shards, WorkerLostError, stacked
+from .shards import Shards, WorkerLostError, stacked
 
 # So often workers may be lost in one fit before it gives up.
 _MOST_LOSSES = 5
@@ -58,104 +57,18 @@ class Table(Protocol):
         """``codes`` or ``residuals`` that the shards hold, in the order of the rows."""
 
 
-def _squares(shard: Shard) -> tuple[FloatArray, FloatArray | None]:
-    return np.asarray(shard.engine.squares), shard.share
-
-
 def lengths_of(shards: Shards) -> tuple[float, float]:
     """Typical length and number of the samples. One number for each sample comes here for it."""
-    parts = shards.map(_squares)
+    parts = shards.map(steps.squares)
     squares = np.concatenate([own for own, _ in parts])
     share = None if parts[0][1] is None else np.concatenate([own for _, own in parts])
     return typical_length(squares, share), float(len(squares) if share is None else share.sum())
 
 
-def _range(shard: Shard) -> tuple[float, float]:
-    return shard.engine.range
-
-
 def value_range(shards: Shards) -> tuple[float, float]:
     """The smallest and the largest entry of X."""
-    lows, highs = zip(*shards.map(_range), strict=True)
+    lows, highs = zip(*shards.map(steps.range), strict=True)
     return min(lows), max(highs)
-
-
-def _size(shard: Shard) -> int:
-    return shard.engine.n_samples
-
-
-def _set_features(shard: Shard, directions: FloatArray | None) -> None:
-    """Features by which neighbours are found: those of X itself without directions."""
-    engine = shard.engine
-    shard.features = features_of(engine.storage.X, directions)
-
-
-def _moment_along(shard: Shard, directions: FloatArray) -> FloatArray:
-    return moment_of(shard.engine.times(directions), shard.weights)
-
-
-def _add_subspace(shard: Shard, directions: FloatArray) -> None:
-    """A space of the coordinates along some directions."""
-    engine = shard.engine
-    features = engine.times(directions)
-    small = Engine(features, shard.n_components, squares=engine.squares, team=engine.team)
-    shard.spaces["leading"] = small
-
-
-def _keep(shard: Shard, scale: float) -> None:
-    """Codes and residuals of the best run so far."""
-    factor = shard.engine.dtype.type(scale)
-    shard.kept = shard.rows.codes * factor, shard.rows.residuals.copy()
-
-
-def _graph_of(shard: Shard) -> tuple[int, float]:
-    """Edges within the shard, and the share of the neighbours that were found."""
-    return len(shard.graph.inner.pairs), shard.recall
-
-
-def _some_samples(shard: Shard, share: float) -> tuple[Any, FloatArray]:
-    """About that share of the samples, and their codes."""
-    chosen = np.linspace(0, len(shard.codes), round(share * len(shard.codes)), endpoint=False)
-    return shard.engine.chosen_rows(chosen.astype(int)), shard.codes[chosen.astype(int)]
-
-
-def _take_kept(shard: Shard) -> None:
-    (shard.codes, shard.residuals), shard.rows = shard.kept, None
-    shard.kept = None
-
-
-def _project(shard: Shard, basis: FloatArray, objective: Objective) -> None:
-    """Codes that are best for the basis, without regard to neighbours."""
-    codes = np.zeros((shard.engine.n_samples, basis.shape[1]), shard.engine.dtype)
-    solve_codes(shard.engine, basis, objective, codes)
-    shard.codes, shard.rows = codes, None
-
-
-def _try_polish(shard: Shard, basis: FloatArray, objective: Objective) -> FloatArray:
-    """See `solve.factorize`: returns loss and penalty of polished codes, and the loss of none."""
-    engine = shard.engine
-    codes = shard.codes.copy()
-    solve_codes(engine, basis, objective, codes)
-    residuals = engine.residuals(basis, codes)
-    shard.kept = codes, residuals
-    return np.array([
-        objective.loss.total(residuals, shard.share),
-        objective.codes_penalty(codes, shard.share),
-        objective.loss.total(np.sqrt(engine.squares), shard.share),
-    ])  # fmt: skip
-
-
-def _shown_codes(shard: Shard) -> FloatArray:
-    return np.asarray(shard.codes[shard.graph.crossing.shown])
-
-
-def _stationarity(
-    shard: Shard, objective: Objective, basis: FloatArray, elsewhere: FloatArray | None
-) -> Any:
-    codes = shard.codes if elsewhere is None else np.concatenate([shard.codes, elsewhere])
-    return stationarity_sums(
-        objective, shard.engine, shard.graph, shard.share, (basis, codes), shard.residuals
-    )
 
 
 @dataclass(frozen=True)
@@ -199,11 +112,11 @@ class _Fit:
 
     def _find_graph(self) -> None:
         if not isinstance(self._graph, str):
-            self.halo = split_graph(self.shards, self._graph, self.shards.map(_size))
+            self.halo = split_graph(self.shards, self._graph, self.shards.map(steps.size))
             return
         approximate = self._graph == "auto" and many_samples(self.table.shape[0], self._n_neighbors)
         self.directions = self._comparing_directions() if approximate else None
-        self.shards.map(_set_features, self.directions)
+        self.shards.map(steps.set_features, self.directions)
         cells = cells_of(self.shards, self.table.shape[0], len(self.shards))
         if len(self.shards) > 1:
             self.shards = self.table.place(self.shards, cells)
@@ -222,7 +135,7 @@ class _Fit:
         if self.table.shape[1] <= count:
             return None
         found = self._krylov_directions(Norm(), krylov_width(count, self.table.shape))
-        moment = start.total(self.shards.map(_moment_along, found))
+        moment = start.total(self.shards.map(steps.moment_along, found))
         return leading_of(found, moment, count)
 
     # Runs
@@ -241,7 +154,7 @@ class _Fit:
         if self.table.shape[1] < 4 * width:
             return whole
         directions = self._krylov_directions(plan.loss, width)
-        self.shards.map(_add_subspace, directions)
+        self.shards.map(steps.add_subspace, directions)
         small = self._engine("leading", directions.shape[1])
         return Subspace(engine=small, wider=whole, directions=directions)
 
@@ -266,13 +179,13 @@ class _Fit:
         """From a basis alone, with the codes that are best for it."""
         plan = self.plan
         objective = Objective(plan.loss, plan.graph_measure, penalty=plan.penalty, mu=plan.mu)
-        self.shards.map(_project, basis, objective)
+        self.shards.map(steps.project, basis, objective)
         return self._descent(Space(self._engine("whole", self.table.shape[1])), basis)
 
     def described(self, solution: Solution, landmarks: int) -> Fitted:
         if self.halo is None:
             return Fitted(solution, self.plan, None, None, None)
-        inner, recalls = zip(*self.shards.map(_graph_of), strict=True)
+        inner, recalls = zip(*self.shards.map(steps.graph_of), strict=True)
         n, edges = self.table.shape[0], sum(inner) + len(self.halo.ends)
         made: dict[str, Any] = {"search": "given", "samples": n, "edges": edges}
         if isinstance(self._graph, str):
@@ -280,7 +193,7 @@ class _Fit:
             compared = self.table.shape[1] if self.directions is None else self.directions.shape[1]
             made.update(search=search, features=compared, recall=min(recalls))
         share = min(1.0, landmarks / n)
-        rows, codes = zip(*self.shards.map(_some_samples, share), strict=True)
+        rows, codes = zip(*self.shards.map(steps.some_samples, share), strict=True)
         some = stacked(rows), np.concatenate(codes)
         return Fitted(solution, self.plan, made, self.directions, some)
 
@@ -292,19 +205,23 @@ class _Fit:
         """Polish the codes without a graph, measure how far from optimal all is, and collect."""
         plan, basis = self.plan, best.space.lift(best.basis)
         objective = best.problem
-        self.shards.map(_take_kept)
+        self.shards.map(steps.take_kept)
         if self.halo is None and plan.solver == "cd":
-            loss, penalty, nothing = start.total(self.shards.map(_try_polish, basis, objective))
+            loss, penalty, nothing = start.total(
+                self.shards.map(steps.try_polish, basis, objective)
+            )
             lengths = float(np.linalg.norm(basis, axis=0).sum())
             value = objective.total(loss, 0.0, penalty, lengths)
             if value <= best.objective + ROUND_OFF * nothing:
-                self.shards.map(_take_kept)
+                self.shards.map(steps.take_kept)
                 best.history[-1] = float(value)
         elsewhere: list[Any] = [None] * len(self.shards)
         if self.halo is not None:
-            table = np.concatenate(self.shards.map(_shown_codes))
+            table = np.concatenate(self.shards.map(steps.shown_codes))
             elsewhere = [table[seen] for seen in self.halo.sights]
-        sums = self.shards.map_each(_stationarity, [(objective, basis, own) for own in elsewhere])
+        sums = self.shards.map_each(
+            steps.stationarity, [(objective, basis, own) for own in elsewhere]
+        )
         best.basis = basis
         best.codes = self.table.collect(self.shards, "codes")
         best.residuals = self.table.collect(self.shards, "residuals")
@@ -376,7 +293,7 @@ def _best_run(fit: _Fit, rng: Any, basis: FloatArray | None, history: list[float
         try:
             solution = run(descent, stopping, _watching(fit, history, seen), number)
             if best is None or solution.rank < best.rank:
-                fit.shards.map(_keep, solution.codes.scale)  # type: ignore[attr-defined]
+                fit.shards.map(steps.keep, solution.codes.scale)  # type: ignore[attr-defined]
                 best = solution
         except WorkerLostError:
             if plan.n_init == 1 and seen:
@@ -406,13 +323,9 @@ def _watching(fit: _Fit, before: list[float], seen: list[float]) -> Callable[[Pr
     return watch
 
 
-def _numbered(shard: Shard, what: str) -> tuple[Any, FloatArray]:
-    return shard.numbers, getattr(shard.rows, what)
-
-
 def gathered(shards: Shards, n_samples: int, held: Any) -> FloatArray:
     """What shards hold of all samples, in the order of the samples, in this process."""
-    parts = shards.map(_numbered, held.what)
+    parts = shards.map(steps.numbered, held.what)
     first = parts[0][1]
     whole = np.empty((n_samples, *first.shape[1:]), first.dtype)
     for numbers, values in parts:
