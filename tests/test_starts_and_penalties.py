@@ -23,7 +23,7 @@ from helpers import (
 )
 from seminmf import NMF, L21SemiNMF, SemiNMF
 from seminmf.data.samples import typical_length
-from seminmf.solve.starts import _eigenvectors
+from seminmf.solve.starts import eigenvectors
 
 kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
 solvers = pytest.mark.parametrize("solver", ["cd", "mu"])
@@ -73,10 +73,10 @@ def test_the_typical_length_is_the_median_of_those_above_zero(count: int) -> Non
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("size", "count"), [(1, 1), (2, 1), (2, 2), (40, 7), (40, 40), (90, 7)])
-def test_leading_eigenvectors(size: int, count: int, dtype: Any) -> None:
+def test_leadingeigenvectors(size: int, count: int, dtype: Any) -> None:
     X = data(120, size, seed=size)
     moment = (X.T @ X).astype(dtype)
-    found = _eigenvectors(moment, count)
+    found = eigenvectors(moment, count)
     values, vectors = np.linalg.eigh(X.T @ X)
     expected = vectors[:, ::-1][:, :count]
     signs = np.sign((found * expected).sum(axis=0))
@@ -88,18 +88,18 @@ def test_leading_eigenvectors(size: int, count: int, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 30])
-def test_eigenvectors_of_one_eigenvalue(size: int) -> None:
+def testeigenvectors_of_one_eigenvalue(size: int) -> None:
     """Any orthonormal basis of the space will do."""
     for symmetric in (np.zeros((size, size)), np.eye(size), np.ones((size, size))):
-        found = _eigenvectors(symmetric, 2)
+        found = eigenvectors(symmetric, 2)
         np.testing.assert_allclose(found.T @ found, np.eye(2), atol=1e-14)
         values = np.linalg.eigvalsh(symmetric)[::-1][:2]
         np.testing.assert_allclose(symmetric @ found, values * found, atol=1e-13 * size)
 
 
-def test_no_eigenvectors_of_infinity() -> None:
+def test_noeigenvectors_of_infinity() -> None:
     with pytest.raises(ValueError, match="infs or NaNs"):
-        _eigenvectors(np.full((3, 3), np.inf), 2)
+        eigenvectors(np.full((3, 3), np.inf), 2)
 
 
 def test_an_infinite_start_does_not_win(monkeypatch: pytest.MonkeyPatch) -> None:

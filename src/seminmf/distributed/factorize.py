@@ -67,7 +67,7 @@ def lengths_of(shards: Shards) -> tuple[float, float]:
 
 def value_range(shards: Shards) -> tuple[float, float]:
     """The smallest and the largest entry of X."""
-    lows, highs = zip(*shards.map(steps.range), strict=True)
+    lows, highs = zip(*shards.map(steps.entry_range), strict=True)
     return min(lows), max(highs)
 
 
