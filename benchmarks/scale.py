@@ -128,6 +128,7 @@ def _measured(X: Any, graph: bool) -> dict[str, float]:
         "iterations": ended.n_iter_,
         "J": ended.objective_,
         "rises": float((np.diff(history) > 1e-12 * history[:-1]).sum()),
+        "crossing": (ended.graph_ or {}).get("crossing", 0.0),
     }
 
 

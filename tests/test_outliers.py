@@ -15,6 +15,7 @@ import seminmf
 from helpers import CLASSES, cone, data
 from seminmf import FactorKMeans, L21SemiNMF, RobustSemiNMF, SemiNMF, outlier_threshold
 from seminmf.datasets import add_outliers
+from seminmf.graph.index import Recipe
 from seminmf.outliers import shortest_half
 from seminmf.solve.outliers import _neighbours
 
@@ -66,7 +67,7 @@ def test_the_parts_score_where_they_say_more_than_neighbours() -> None:
     narrow = data(300, 4, seed=3)
     full = L21SemiNMF(5, random_state=0).fit(narrow)
     scores = full.outlier_scores(narrow)
-    near = _neighbours(narrow, full._outlier_reference.trusted, 5, None)
+    near = _neighbours(narrow, full._outlier_reference.trusted, 5, None, Recipe())
     np.testing.assert_allclose(
         scores, np.linalg.norm(narrow - narrow[near].mean(axis=1), axis=1), rtol=1e-12
     )

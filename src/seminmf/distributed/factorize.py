@@ -188,6 +188,7 @@ class _Fit:
         inner, recalls = zip(*self.shards.map(steps.graph_of), strict=True)
         n, edges = self.table.shape[0], sum(inner) + len(self.halo.ends)
         made: dict[str, Any] = {"search": "given", "samples": n, "edges": edges}
+        made["crossing"] = len(self.halo.ends) / max(edges, 1)
         if isinstance(self._graph, str):
             search = "exact" if min(recalls) == 1 else "approximate"
             compared = self.table.shape[1] if self.directions is None else self.directions.shape[1]

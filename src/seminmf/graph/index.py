@@ -70,12 +70,15 @@ class NeighbourIndex:
     transformer : object
         A scikit-learn neighbours transformer that was fitted to the samples, to be asked in the
         place of the recipe; `NeighbourIndex.by_transformer` fits one.
+    whole : bool
+        Whether these are all samples of a fit, and not some that stand for them.
     """
 
     def __init__(
-        self, samples: Any, n_neighbors: int, recipe: Recipe | None = None, transformer: Any = None
-    ) -> None:
-        self.samples, self.n_neighbors = samples, n_neighbors
+        self, samples: Any, n_neighbors: int, recipe: Recipe | None = None, transformer: Any = None,
+        whole: bool = True,
+    ) -> None:  # fmt: skip
+        self.samples, self.n_neighbors, self.whole = samples, n_neighbors, whole
         self.recipe, self.transformer = recipe or Recipe(), transformer
         self._search: Search | None = None
         self._known: KnownRows | None = None
@@ -137,7 +140,7 @@ class NeighbourIndex:
         """All that the index is made of, for a model file."""
         return {
             "training": self.samples, "n_neighbors": self.n_neighbors,
-            "transformer": self.transformer, "recipe": vars(self.recipe),
+            "transformer": self.transformer, "recipe": vars(self.recipe), "whole": self.whole,
         }  # fmt: skip
 
     @classmethod
@@ -146,8 +149,8 @@ class NeighbourIndex:
         samples = described.pop("training", None)
         count, transformer = described.pop("n_neighbors", 0), described.pop("transformer", None)
         # Files from before there were recipes have none: search was exact.
-        recipe = Recipe(**described.pop("recipe", {}))
-        return None if samples is None else cls(samples, count, recipe, transformer)
+        recipe, whole = Recipe(**described.pop("recipe", {})), described.pop("whole", True)
+        return None if samples is None else cls(samples, count, recipe, transformer, whole)
 
     def restricted(self, chosen: IntArray) -> NeighbourIndex:
         """An index of some of the samples, few enough to be searched exactly."""
@@ -158,7 +161,8 @@ class NeighbourIndex:
                 transformer.set_params(n_neighbors=min(transformer.n_neighbors, count - 1))
             transformer.fit(samples)
         recipe = Recipe(directions=self.recipe.directions)
-        return NeighbourIndex(samples, min(self.n_neighbors, count), recipe, transformer)
+        whole = self.whole and count == len(self)
+        return NeighbourIndex(samples, min(self.n_neighbors, count), recipe, transformer, whole)
 
 
 def _nearest_entries(distances: sp.csr_array, most: int) -> tuple[IntArray, IntArray]:

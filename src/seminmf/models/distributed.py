@@ -50,7 +50,8 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
     if fitted.landmarks is not None:
         rows, codes = fitted.landmarks
         p = min(settings.n_neighbors, len(codes))
-        index = NeighbourIndex(rows, p, Recipe(directions=fitted.directions))
+        recipe = Recipe(directions=fitted.directions)
+        index = NeighbourIndex(rows, p, recipe, whole=len(codes) == X.shape[0])
     projector = Projector(
         solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu, index,
         codes,

@@ -115,7 +115,8 @@ graph_ : dict or None
     name of the transformer's class; "samples" (equal ones once) and "edges": their numbers. With
     "auto" and "knn" also "features", the number of features or directions in which samples were
     compared, and "recall", the share of the nearest neighbours that were found: 1 if exact,
-    measured on some samples if approximate.
+    measured on some samples if approximate. Of a Dask array also "crossing", the share of the
+    edges between samples on different workers.
 n_samples_seen_ : int
     Number of samples of the last `fit` and of all batches of `partial_fit` since. After
     `partial_fit` the attributes of single samples, and the objective, are those of the last batch.

@@ -47,10 +47,8 @@ def outlier_scores(model: Any, X: Any) -> FloatArray:
 
 def _holds_training(model: Any) -> bool:
     """Whether a model has all its samples, and not only some that stand for them."""
-    index, member = model._projector.index, model._member
-    if index is None:
-        return False
-    return len(index) == (len(model.codes_) if member is None else int(member.max()) + 1)
+    index = model._projector.index
+    return index is not None and bool(index.whole)
 
 
 def _fitted(model: Any, rows: Any) -> Fitted:

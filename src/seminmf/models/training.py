@@ -273,7 +273,8 @@ def _graph_of_stream(
     p = min(settings.n_neighbors, n - 1)
     with Engine(X, k) as engine:
         some = engine.chosen(_landmarks(n).tolist())
-    index = NeighbourIndex(some, min(p, len(some)), Recipe(directions=directions))
+    recipe = Recipe(directions=directions)
+    index = NeighbourIndex(some, min(p, len(some)), recipe, whole=len(some) == n)
     if sp.issparse(settings.graph):
         matrix = graphs.given_graph(settings.graph, n)
         return matrix, index, {"search": "given", "samples": n, "edges": matrix.nnz // 2}

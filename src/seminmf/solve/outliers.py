@@ -104,7 +104,7 @@ def refer(X: Any, fitted: Fitted) -> Reference:
         basis = fitted.basis if trusted.all() else parts.fit(trusted)
     n_neighbors = min(fitted.n_neighbors, int(trusted.sum()) - 1)
     if n_neighbors > 0:
-        near = _neighbours(X, trusted, n_neighbors, fitted)
+        near = _neighbours(X, trusted, n_neighbors, fitted.links, fitted.recipe)
         distances = distances_from_means(X, X, near)
         by_parts, by_neighbours = (float(np.median(s[trusted])) ** 2 for s in (scores, distances))
         free = 1 - fitted.basis.shape[1] / X.shape[1]
@@ -199,12 +199,14 @@ def _foretold_by_parts(
     return np.concatenate(engine.map_rows(basis, visit)).astype(np.float64)
 
 
-def _neighbours(X: Any, trusted: NDArray[np.bool_], n_neighbors: int, fitted: Fitted) -> IntArray:
+def _neighbours(
+    X: Any, trusted: NDArray[np.bool_], n_neighbors: int, links: sp.csr_array | None, recipe: Recipe
+) -> IntArray:
     """For each sample the nearest others that have a say, (n, n_neighbors).
 
-    Those of the fit are the nearest of all; they are looked for again where some have none.
+    ``links`` are the nearest of all; they are looked for again where some of those have none.
     """
-    n, links = X.shape[0], fitted.links
+    n = X.shape[0]
     near, rows = np.empty((n, n_neighbors), np.int64), np.arange(n)
     if links is not None and (np.diff(links.indptr) == n_neighbors).all():
         near[:] = links.indices.reshape(n, n_neighbors)
@@ -212,7 +214,7 @@ def _neighbours(X: Any, trusted: NDArray[np.bool_], n_neighbors: int, fitted: Fi
     if len(rows):
         candidates = np.flatnonzero(trusted)
         count = min(n_neighbors + 1, len(candidates))
-        index = NeighbourIndex(X[candidates], count, fitted.recipe)
+        index = NeighbourIndex(X[candidates], count, recipe)
         found = candidates[index.nearest(X[rows])]
         # Itself, if it is there, goes to the end, and the last is left out.
         order = np.argsort(found == rows[:, None], axis=1, kind="stable")
