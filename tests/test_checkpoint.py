@@ -77,7 +77,7 @@ def test_the_cases_are_where_they_say() -> None:
 
     inside = descent("in a subspace", 2)
     assert inside["confined"]
-    beyond = descent("beyond a subspace", 24)
+    beyond = descent("beyond a subspace", 60)
     assert not beyond["confined"]
     assert not descent("before it is compressed", 3)["compressed"]
     assert descent("after that", 12)["compressed"]
@@ -245,7 +245,7 @@ def test_clusters_and_models_in_files(tmp_path: Path) -> None:
     ("parameters", "told"),
     [
         ({"max_iter": 13}, r"max_iter: 12 there, 13 here"),
-        ({"strength": 1e-3}, r"strength: 0.0003 there, 0.001 here"),
+        ({"strength": 1e-2}, r"strength: 0.001 there, 0.01 here"),
         ({"n_components": 4}, r"n_components: 3 there, 4 here"),
         ({"random_state": 1}, r"random_state: 0 there, 1 here"),
         ({"solver": "mu"}, r"solver: 'cd' there, 'mu' here"),

@@ -219,7 +219,7 @@ def test_modules_are_short(path: Path) -> None:
 TAKERS = {
     "Engine", "known", "query", "issparse", "csr_array", "transform", "_solve", "place",
     "_near_the_middle", "distances_from_middle", "distances_from_means", "Reference", "nearest",
-    "NeighbourIndex",
+    "NeighbourIndex", "_neighbours",
 }  # fmt: skip
 SAMPLES = {"X", "training"}
 

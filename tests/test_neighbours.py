@@ -366,7 +366,7 @@ def test_clusters_without_training_samples(landmarks: int, tmp_path: Path) -> No
     labels = small.predict(new)
     assert labels.shape == (100,)
     if landmarks == 60:
-        assert np.mean(labels == model.predict(new)) > 0.8
+        assert np.mean(labels == model.predict(new)) > 0.7
     path = tmp_path / "model"
     small.save(path)
     np.testing.assert_array_equal(seminmf.load(path).predict(new), labels)

@@ -75,7 +75,7 @@ def test_coordinate_descent_ends_at_a_stationary_point(
     model: str, penalised: bool, shape: tuple[int, int]
 ) -> None:
     X = cone(*shape, 3, nonnegative=model == "NMF")
-    fitted = make(model, 3, penalised=penalised, tol=1e-14, max_iter=4000).fit(X)
+    fitted = make(model, 3, penalised=penalised, tol=1e-14, max_iter=20_000).fit(X)
     p = problem(fitted, X)
     assert fitted.converged_
     assert reference.kkt(p, fitted.components_.T, fitted.codes_) < 1e-4

@@ -109,8 +109,8 @@ def test_an_infinite_start_does_not_win(monkeypatch: pytest.MonkeyPatch) -> None
 
     real = factorize.run
 
-    def run(descent: Any, stopping: Any, callback: Any = None, start: int = 0) -> Any:
-        solution = real(descent, stopping, callback, start)
+    def run(descent: Any, stopping: Any, callback: Any, start: int, *checkpoint: Any) -> Any:
+        solution = real(descent, stopping, callback, start, *checkpoint)
         if start == 0:
             solution.history[-1] = np.nan
             solution.status = Status.NONFINITE

@@ -143,7 +143,8 @@ class Reading:
             return codes, values
         # Neighbours are those that the codes are tied to; training samples have their averages.
         new = placed.known < 0
-        found = self.rounds[-1].astype(codes.dtype, copy=False)[placed.known]
+        found = np.empty_like(codes)
+        found[~new] = self.rounds[-1][placed.known[~new]]
         values = values[new]
         for others in self.rounds[:-1]:
             values = _mean_with(placed.links, values, others)
