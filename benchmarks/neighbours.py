@@ -146,7 +146,8 @@ def fit(quick: bool) -> Iterator[Row]:
         query, _ = timed(lambda n=n, fitted=fitted: fitted.transform(made(10_000, 50, seed=1)))
         yield {"what": f"{n:,} × 50, k=10", "fit of 60 iterations, s": whole,
                "neighbours, s": build, "transform 10,000, s": query,
-               "recall": fitted.graph_["recall"], "peak of the process / X": peak / X.nbytes}  # fmt: skip
+               "recall": fitted.graph_["recall"],
+               "peak of the process / X": peak / X.nbytes}  # fmt: skip
 
 
 TABLES: dict[str, Callable[[bool], Iterator[Row]]] = {
