@@ -66,7 +66,7 @@ def demo(
 
     out.mkdir(parents=True, exist_ok=True)
     talk.say(
-        "Fitting two models to 2,000 signals (the first fit compiles, which takes some seconds) …"
+        "Fitting a model to 2,000 signals (the first fit compiles, which takes some seconds) …"
     )
     findings = demonstration.explore()
     page = demonstration.show(findings).save(out / "index.html")
