@@ -90,10 +90,11 @@ def _half_zero() -> Any:
 
 _FREE = {"alpha": 0, "beta": 0}
 _DRAWN = {"init": "random"}
+_LONG = {"n_components": 4, "tol": 1e-9, "strength": 3e-4}
 CASES = [
     *_grid(),
     Case("in a subspace", "L21SemiNMF", {"n_components": 4}, _many, (0, 2)),
-    Case("beyond a subspace", "L21SemiNMF", {"n_components": 4, "tol": 1e-9}, _many, (0, 60)),
+    Case("beyond a subspace", "L21SemiNMF", _LONG, _many, (0, 24)),
     Case("compressed at once", "L21SemiNMF", {"n_components": 3}, _wide),
     Case("before it is compressed", "SemiNMF", {"n_components": 3, **_DRAWN}, _wide, (0, 3)),
     Case("after that", "SemiNMF", {"n_components": 3, **_DRAWN}, _wide, (0, 12)),

@@ -77,7 +77,7 @@ def test_the_cases_are_where_they_say() -> None:
 
     inside = descent("in a subspace", 2)
     assert inside["confined"]
-    beyond = descent("beyond a subspace", 60)
+    beyond = descent("beyond a subspace", 24)
     assert not beyond["confined"]
     assert not descent("before it is compressed", 3)["compressed"]
     assert descent("after that", 12)["compressed"]

@@ -66,7 +66,7 @@ def links_of(neighbours: list[list[int]]) -> sp.csr_array:
 
 
 def seen(model: Any, metric: str, refine: bool) -> Array:
-    reading, refined = Reading.of(model, model.codes_, metric, refine)
+    reading, refined = Reading.of(model, model.codes_, 2, metric, refine)
     return reading.seen(refined)
 
 
@@ -222,7 +222,7 @@ def test_outliers_change_little(kind: str, share: float) -> None:
 def test_averages_by_plain_loops() -> None:
     model = random_fit(12, k=3)
     root = metric_root(model, 3)
-    reading, refined = Reading.of(model, model.codes_, "reconstruction", True)
+    reading, refined = Reading.of(model, model.codes_, 2, "reconstruction", True)
     assert reading.ball is not None
     assert reading.rounds is not None
     first = values = reading.ball.drawn_in(model.codes_, model.residuals_, root)
@@ -256,6 +256,14 @@ def test_clusters_are_better() -> None:
             search = FactorKMeans(factorizer, random_state=seed, refine=refine).fit(X[kept])
             found.append(nmi(y[kept], search.labels_))
     assert np.mean(scores[True]) > np.mean(scores[False]) + 0.02
+
+
+@pytest.mark.parametrize(("n_clusters", "expected"), [(66, "averaged"), (67, "none")])
+def test_neighbourhoods_as_large_as_clusters(n_clusters: int, expected: str) -> None:
+    """With fewer than 6 samples in a cluster averages over 6 would reach into others."""
+    X = digits()[0]
+    found = FactorKMeans(L21SemiNMF(8), n_clusters, random_state=0).fit(X)
+    assert found.refinement_ == expected
 
 
 def test_copies_of_samples() -> None:
@@ -333,7 +341,7 @@ def test_transform_gives_the_distances_to_the_centres(metric: str, refine: bool)
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "k"), [(40, 5, 1), (40, 3, 3), (40, 3, 5), (6, 8, 2), (2, 4, 1), (30, 40, 4)]
+    ("n", "m", "k"), [(40, 5, 1), (40, 3, 3), (40, 3, 5), (6, 8, 2), (2, 4, 1), (9, 30, 8)]
 )
 def test_few_samples_features_or_parts(n: int, m: int, k: int) -> None:
     X = np.random.default_rng(0).normal(size=(n, m)) + 5

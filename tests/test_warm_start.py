@@ -45,7 +45,7 @@ def test_half_the_iterations_twice(model: str, penalised: bool, solver: str) -> 
     assert len(halves.objective_history_) == halves.n_iter_ == 10
     assert halves.objective_ < after_ten
     # What is lost is the extrapolation that the first half has built up.
-    assert halves.objective_ <= whole.objective_ * 1.01
+    assert halves.objective_ <= whole.objective_ * 1.03
 
 
 def test_a_path_of_strengths() -> None:

@@ -45,7 +45,7 @@ def find_clusters(
     refine: bool = True,
 ) -> Clusters:
     """k-means of the codes of a fitted factorization."""
-    reading, refined = Reading.of(factorizer, codes, metric, refine)
+    reading, refined = Reading.of(factorizer, codes, n_clusters, metric, refine)
     seen = reading.seen(refined)
     search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state).fit(seen)
     labels: IntArray = search.labels_
@@ -87,7 +87,7 @@ class FactorKMeans(
       of its reconstruction and its residual together.
     - *Averaged*: each code is replaced by its mean with those of its neighbours, twice, if the
       model has looked for neighbours itself (`GraphSemiNMF` or `L21SemiNMF`, unless ``graph`` is a
-      matrix).
+      matrix), and if a sample and its neighbours are not more than there are samples per cluster.
 
     Classes of hardly more samples than there are neighbours are better left unaveraged:
     ``refine=False``. The paper's procedure, k-means of V, is ``metric="codes", refine=False``.

@@ -110,7 +110,7 @@ class Reading:
 
     @classmethod
     def of(
-        cls, factorizer: Any, codes: FloatArray, metric: str, refine: bool
+        cls, factorizer: Any, codes: FloatArray, n_clusters: int, metric: str, refine: bool
     ) -> tuple[Reading, FloatArray]:
         """The reading, and the refined codes of the fit."""
         root = metric_root(factorizer, codes.shape[1])
@@ -120,7 +120,8 @@ class Reading:
         ball = Ball.around(codes, residuals, root)
         refined = ball.drawn_in(codes, residuals, root)
         links = getattr(factorizer, "_links", None)
-        if links is None or links.nnz == 0:
+        # Neighbourhoods that are larger than clusters reach into others.
+        if links is None or (links.shape[0] + links.nnz) * n_clusters > links.shape[0] ** 2:
             return cls(metric, root, ball), refined
         # Copies of a sample are one vertex of the graph.
         member = slice(None) if factorizer._member is None else factorizer._member
