@@ -62,6 +62,7 @@ print({name: adata.uns["seminmf"][name] for name in ("converged", "n_iter", "out
 
 used = adata.var["highly_variable"].to_numpy()
 parts = adata.varm["seminmf_parts"]
+parts = parts[:, parts.any(axis=0)]  # a part that is not needed is zero
 agreement = np.corrcoef(programs[:, used], parts[used].T)[:n_programs, n_programs:]
 rows, columns = linear_sum_assignment(-agreement)
 for row, column in zip(rows, columns, strict=True):

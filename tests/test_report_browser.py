@@ -179,7 +179,8 @@ def signals(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     X, y = load_digits(return_X_y=True)
-    model = L21SemiNMF(8, random_state=0).fit(X[:400])
+    # A weak penalty, so that neighbours are apart on the map and can be pointed at.
+    model = L21SemiNMF(8, strength=3e-4, random_state=0).fit(X[:400])
     page = report(model, X[:400], labels=y[:400], image_shape=(8, 8))
     return page.save(tmp_path_factory.mktemp("pages") / "digits.html")
 
