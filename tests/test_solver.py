@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import reference
 from helpers import (
+    GRAPH_MODELS,
     KINDS,
     cone,
     data,
@@ -75,7 +76,9 @@ def test_coordinate_descent_ends_at_a_stationary_point(
     model: str, penalised: bool, shape: tuple[int, int]
 ) -> None:
     X = cone(*shape, 3, nonnegative=model == "NMF")
-    fitted = make(model, 3, penalised=penalised, tol=1e-14, max_iter=20_000).fit(X)
+    # With more strength codes of neighbours become equal, and plain gradients say nothing there.
+    weak = {"strength": 3e-4} if penalised and model in GRAPH_MODELS else {}
+    fitted = make(model, 3, penalised=penalised, tol=1e-14, max_iter=4000, **weak).fit(X)
     p = problem(fitted, X)
     assert fitted.converged_
     assert reference.kkt(p, fitted.components_.T, fitted.codes_) < 1e-4
