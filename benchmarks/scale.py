@@ -204,7 +204,7 @@ def update(parts: list[str], again: bool) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=["growth", "dask", "page"], default=["page"])
+    parser.add_argument("parts", nargs="*", help="of growth, dask and page")
     parser.add_argument("--again", action="store_true", help="measure rows that are there again")
     parser.add_argument("--one", nargs=4, metavar=("PART", "WHAT", "N", "WORKERS"))
     options = parser.parse_args()
