@@ -17,6 +17,7 @@ from sklearn.neighbors import KNeighborsTransformer
 from seminmf import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
 from seminmf.graph.neighbours import knn_graph
 
+dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 
@@ -28,6 +29,8 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     with (
+        # Who looks for a worker that was killed gives up sooner than by default.
+        dask.config.set({"distributed.comm.timeouts.connect": "3s"}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
         ) as cluster,
@@ -241,22 +244,25 @@ def test_callback_sees_all_codes(client: Any) -> None:
     assert not model.converged_
 
 
-@pytest.mark.parametrize("alpha", [0, "auto"], ids=["no graph", "graph"])
-def test_a_worker_that_dies(client: Any, alpha: Any) -> None:
+@pytest.mark.parametrize(
+    ("alpha", "count"), [(0, 1), ("auto", 1), (0, 2)], ids=["no graph", "graph", "both workers"]
+)
+def test_a_worker_that_dies(client: Any, alpha: Any, count: int) -> None:
     """Its rows are read again; the result is a fit like any other, and a warning says so."""
     X, killed = blobs(), []
     beta = 0 if alpha == 0 else "auto"
 
     def kill(progress: Any) -> None:
         if progress.iteration == 4 and not killed:
-            killed.append(sorted(client.run(os.getpid).values())[0])
-            os.kill(killed[0], signal.SIGKILL)
+            killed.extend(sorted(client.run(os.getpid).values())[:count])
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
 
     whole = L21SemiNMF(4, alpha=alpha, beta=beta, random_state=0).fit(chunked(X))
     model = L21SemiNMF(4, alpha=alpha, beta=beta, random_state=0, callback=kill)
     with pytest.warns(RuntimeWarning, match="A worker was lost"):
         model.fit(chunked(X))
-    assert killed
+    assert len(killed) == count
     assert model.n_iter_ == len(model.objective_history_) > 4
     assert model.objective_ == pytest.approx(whole.objective_, rel=0.01)
     residuals = np.linalg.norm(X - model.codes_.compute() @ model.components_, axis=1)

@@ -14,7 +14,10 @@ import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
 from .cells import Cells
-from .shards import DaskShards, OwnShards, Shard, Shards, stacked, workers_of
+from .shards import DaskShards, OwnShards, Shard, Shards, WorkerLostError, stacked, workers_of
+
+# Seconds to wait for a worker when all are lost: a new one may be on its way.
+_WAIT = 30
 
 
 def check_array(X: Any) -> None:
@@ -151,6 +154,10 @@ class DaskTable:
             rows = list(dask.compute(*blocks))
             shard = _load(rows, 0, self._share, self._n_components, self.dtype)
             return OwnShards(shard)
+        try:
+            self._client.wait_for_workers(1, timeout=_WAIT)
+        except TimeoutError:
+            raise WorkerLostError("The cluster has no workers left.") from None
         workers, calls = workers_of(self._client), []
         dealt = self._deal(len(workers))
         workers = workers[: len(dealt)]

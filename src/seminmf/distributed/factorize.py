@@ -247,8 +247,9 @@ def factorize(
     fit = _Fit(table, graph, n_neighbors)
     basis: FloatArray | None = None
     history: list[float] = []
+    seed = deepcopy(rng)
     for losses in range(_MOST_LOSSES + 1):
-        drawn = deepcopy(rng)
+        drawn = deepcopy(seed) if losses else rng
         try:
             fit.load(check, make_plan)
             solution = _best_run(fit, drawn, basis, history)
