@@ -22,7 +22,11 @@ da = pytest.importorskip("dask.array", reason="Dask is not installed")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore:Port .* is already in use:UserWarning"
+    "ignore::DeprecationWarning",
+    "ignore:Port .* is already in use:UserWarning",
+    # distributed leaves the socket open with which it looks for a free port.
+    "ignore::ResourceWarning",
+    "ignore::pytest.PytestUnraisableExceptionWarning",
 )
 
 
