@@ -14,7 +14,15 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsTransformer
 
-from seminmf import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
+from seminmf import (
+    NMF,
+    FactorKMeans,
+    GraphSemiNMF,
+    L21SemiNMF,
+    RobustSemiNMF,
+    SemiNMF,
+    Standardized,
+)
 from seminmf.graph.neighbours import knn_graph
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -107,6 +115,13 @@ def test_bad_input() -> None:
         SemiNMF(3).fit(chunked(np.ones((50, 4))))
     with pytest.raises(ValueError, match="not offered for a Dask array"):
         L21SemiNMF(3, graph=KNeighborsTransformer()).fit(chunked(X))
+    for model in (FactorKMeans(SemiNMF(3)), Standardized(SemiNMF(3))):
+        with pytest.raises(ValueError, match="does not take Dask arrays here"):
+            model.fit(chunked(X))
+    with pytest.raises(ValueError, match="does not take Dask arrays here"):
+        SemiNMF(3).partial_fit(chunked(X))
+    with pytest.raises(ValueError, match="outlier_scores needs its samples in memory"):
+        SemiNMF(3).fit(X).outlier_scores(chunked(X))
     with pytest.raises(ValueError, match="must hold numbers"):
         SemiNMF(3).fit(da.from_array(np.array([["a"] * 5] * 4), chunks=(2, -1)))
 

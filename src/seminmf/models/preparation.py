@@ -9,16 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray, IntArray
 from ..sources.opening import source_of
 from .persistence import Saveable
-from .validation import check_choice
+from .validation import check_choice, check_in_memory, check_samples
 
 STANDARDIZATIONS = ("none", "center", "scale", "robust")
 _Method = TypeVar("_Method")
-_DTYPES = (np.float64, np.float32)
 
 
 def _measure(X: Any, how: str) -> tuple[FloatArray, FloatArray]:
@@ -100,7 +99,7 @@ class Standardized(Saveable, BaseEstimator):
                 "Standardized needs all samples in memory, and X is a source; bring its columns to "
                 "one scale before, or fit the model without Standardized."
             )
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, ensure_min_samples=2)
+        X = check_samples(self, X)
         if sp.issparse(X) and how in ("center", "robust"):
             raise ValueError(
                 f'how="{how}" would fill the zeros of a sparse matrix; use "scale", which then '
@@ -122,7 +121,7 @@ class Standardized(Saveable, BaseEstimator):
         samples : ndarray or CSR matrix of the same shape
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        X = check_in_memory(self, X, "Standardized")
         return self._standardize(X)
 
     def _standardize(self, X: Any) -> Any:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
 from .._types import FloatArray
 from .persistence import Saveable
 from .validation import (
-    DTYPES,
     check_batch,
+    check_in_memory,
     check_integer,
     check_samples,
     check_share,
@@ -101,7 +100,7 @@ class _Streaming(Saveable):
             return self._begin(X, sample_weight)
         from ..data import entry_range
 
-        X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        X = check_in_memory(self, X, "partial_fit")
         check_batch(*entry_range(X), self._parts["nonnegative"], X.dtype)
         weights = check_weights(sample_weight, X)
         share = None if weights is None else weights.astype(X.dtype)

@@ -94,6 +94,13 @@ def check_samples(estimator: Any, X: Any, max_memory: Any = None, *, reset: bool
 
     Arrays and what scikit-learn makes arrays of; and sources, which are not read here.
     """
+    if is_dask_array(X):
+        # scikit-learn would bring it into memory as a whole.
+        raise ValueError(
+            f"{type(estimator).__name__} does not take Dask arrays here. Fit a factorization, such "
+            "as L21SemiNMF, to X and go on with its codes_, or pass X.compute() if that fits in "
+            "memory."
+        )
     most = check_memory(max_memory)
     source = source_of(X, mapped=most is not None)
     if source is not None:
