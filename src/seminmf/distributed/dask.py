@@ -6,6 +6,7 @@ the chunks are computed by Dask's local scheduler, and there is one shard in thi
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,8 @@ from .shards import DaskShards, OwnShards, Shard, Shards, WorkerLostError, stack
 
 # Seconds to wait for a worker when all are lost: a new one may be on its way.
 _WAIT = 30
+# Seconds after a loss in which the scheduler gets to know of it.
+_SETTLE = 2
 
 
 def check_array(X: Any) -> None:
@@ -137,6 +140,7 @@ class DaskTable:
         check_array(X)
         self._X, self._share, self._n_components = X, share, n_components
         self._client = current_client()
+        self._loaded = False
         self.shape: tuple[int, int] = X.shape
         self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
@@ -147,19 +151,24 @@ class DaskTable:
 
     def load(self) -> Shards:
         import dask
+        from dask.graph_manipulation import clone
 
-        blocks = list(self._X.to_delayed()[:, 0])
         if self._client is None:
-            # One after the other is checked as soon as it is there.
-            rows = list(dask.compute(*blocks))
+            rows = list(dask.compute(*self._X.to_delayed()[:, 0]))
             shard = _load(rows, 0, self._share, self._n_components, self.dtype)
             return OwnShards(shard)
+        if self._loaded:
+            # What was asked of the workers that were lost is forgotten before it is asked again.
+            self._X = clone(self._X)
+            time.sleep(_SETTLE)
+        self._loaded = True
         try:
             self._client.wait_for_workers(1, timeout=_WAIT)
         except TimeoutError:
             raise WorkerLostError("The cluster has no workers left.") from None
-        workers, calls = workers_of(self._client), []
-        dealt = self._deal(len(workers))
+        # Some that are listed may just have died: only those that answer get rows.
+        workers, calls = sorted(self._client.run(int, on_error="ignore")), []
+        blocks, dealt = list(self._X.to_delayed()[:, 0]), self._deal(len(workers))
         workers = workers[: len(dealt)]
         for worker, (first, last) in zip(workers, dealt, strict=True):
             futures = self._client.compute(
