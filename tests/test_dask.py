@@ -23,7 +23,12 @@ from seminmf import (
     SemiNMF,
     Standardized,
 )
+from seminmf.data import DESCEND, Engine, Rule
+from seminmf.distributed.halo import Crossing, HaloGraph, HaloRows
 from seminmf.graph.neighbours import knn_graph
+from seminmf.graph.prepared import NeighbourGraph
+from seminmf.losses import Norm
+from seminmf.problem.objective import Objective
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
@@ -124,6 +129,28 @@ def test_bad_input() -> None:
         SemiNMF(3).fit(X).outlier_scores(chunked(X))
     with pytest.raises(ValueError, match="must hold numbers"):
         SemiNMF(3).fit(da.from_array(np.array([["a"] * 5] * 4), chunks=(2, -1)))
+
+
+def test_neighbours_elsewhere_are_where_they_were_told_and_start_beyond() -> None:
+    """Of the current point their codes as told, of the next start extrapolated like the own."""
+    rng = np.random.default_rng(0)
+    X, codes = rng.random((6, 4)), rng.random((8, 2))
+    crossing = Crossing(np.array([1, 4]), np.array([0, 1]), np.ones(2), 2, np.array([1, 4]))
+    inner = NeighbourGraph.prepare(knn_graph(X, 2), rng.random(6), X.dtype)
+    objective = Objective(Norm(), Norm(), alpha=1.0)
+    with Engine(X, 2) as engine:
+        terms = objective.terms(X.dtype, 0.0)
+        rule = Rule(DESCEND, 1)
+        rows = HaloRows(engine, terms, rule, HaloGraph(inner, crossing), None, codes.copy())
+        basis = rng.random((4, 2))
+        rows.measure(basis, basis.T @ basis, 1.0, 0.0)
+        rows.advance(basis, basis.T @ basis, 1.0, 0.0, 0.5)
+        rows.accept(0.5)
+        told = rng.random((2, 2))
+        rows.meet(told)
+    np.testing.assert_array_equal(rows._current.codes[6:], told)
+    ahead = np.maximum(told + 0.5 * (told - codes[6:]), 0)
+    np.testing.assert_allclose(rows._trial.codes[6:], ahead)
 
 
 # On a cluster.
