@@ -6,17 +6,7 @@ and reads what others had before: results do not depend on who does which sample
 """
 
 from .jit import borrowing, inner
-
-
-@inner
-def _square(one, i, other, j):
-    """‖one_i − other_j‖²."""
-    difference = one[i, 0] - other[j, 0]
-    total = difference * difference
-    for f in range(1, one.shape[1]):
-        difference = one[i, f] - other[j, f]
-        total += difference * difference
-    return total
+from .simd.rows import squared_distance
 
 
 @inner
@@ -53,7 +43,7 @@ def join_leaves(features, order, bounds, leaves, room, lists):
             i = order[low + a]
             for c in range(a):
                 j = order[low + c]
-                square = _square(room, a, room, c)
+                square = squared_distance(room, a, room, c)
                 _insert(near, squares, fresh, i, j, square)
                 _insert(near, squares, fresh, j, i, square)
 
@@ -84,7 +74,7 @@ def _meet(features, i, before, lists, j, known, marks):
         if other < 0 or (known and not old_fresh[j, place]) or marks[other] == i:
             continue
         marks[other] = i
-        count += _insert(near, squares, fresh, i, other, _square(features, i, features, other))
+        count += _insert(near, squares, fresh, i, other, squared_distance(features, i, features, other))
     return count
 
 
@@ -109,7 +99,7 @@ def improve(features, rows, before, lists, others, marks):
             j = visitors[i, place]
             if new[i, place] and marks[j] != i:
                 marks[j] = i
-                changed += _insert(near, squares, fresh, i, j, _square(features, i, features, j))
+                changed += _insert(near, squares, fresh, i, j, squared_distance(features, i, features, j))
         for place in range(old.shape[1]):
             if old[i, place] >= 0:
                 known = old_fresh[i, place] == 0
@@ -128,7 +118,7 @@ def nearest_of_all(features, chosen, rows, lists):
         i = chosen[a]
         for j in range(features.shape[0]):
             if j != i:
-                _insert(near, squares, fresh, a, j, _square(features, i, features, j))
+                _insert(near, squares, fresh, a, j, squared_distance(features, i, features, j))
 
 
 @inner
@@ -150,7 +140,7 @@ def _walk(features, queries, q, links, lists, marks):
             j = indices[e]
             if marks[j] != q:
                 marks[j] = q
-                _insert(near, squares, fresh, q, j, _square(queries, q, features, j))
+                _insert(near, squares, fresh, q, j, squared_distance(queries, q, features, j))
         place = 0
 
 
@@ -167,7 +157,7 @@ def search(features, queries, rows, starts, links, lists, marks):
             if marks[j] == q:
                 continue
             marks[j] = q
-            _insert(near, squares, fresh, q, j, _square(queries, q, features, j))
+            _insert(near, squares, fresh, q, j, squared_distance(queries, q, features, j))
         _walk(features, queries, q, links, lists, marks)
 
 

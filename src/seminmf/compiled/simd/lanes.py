@@ -89,6 +89,20 @@ class Lanes:
         numbers = ir.Constant(limit.type, list(range(self.count)))
         return self.builder.icmp_signed(">=", numbers, limit)
 
+    def sum_of(self, vector: Any) -> Any:
+        """The sum of its lanes, by halves."""
+        while vector.type.count > 1:
+            half = vector.type.count // 2
+            kind = ir.VectorType(ir.IntType(32), half)
+            low, high = (
+                self.builder.shuffle_vector(
+                    vector, vector, ir.Constant(kind, list(range(first, first + half)))
+                )
+                for first in (0, half)
+            )
+            vector = self.builder.fadd(low, high, flags=FAST)
+        return self.builder.extract_element(vector, INDEX(0))
+
     def total(self, vectors: list[Any]) -> Any:
         """Their sum, in pairs; there are as many as lanes."""
         while len(vectors) > 1:
