@@ -11,8 +11,8 @@ from numba import njit
 from seminmf.compiled import codes, loops, products
 from seminmf.compiled.blas import blas_add_cross, blas_times, product_address
 from seminmf.compiled.jit import borrowing
+from seminmf.compiled.simd import distances, tiles
 from seminmf.compiled.simd import rows as vectors
-from seminmf.compiled.simd import tiles
 from seminmf.compiled.simd.lanes import WIDTH
 from seminmf.compiled.simd.tiles import TILE
 from seminmf.data.storage import storage_of
@@ -64,7 +64,12 @@ def weighted_rows(
 
 @njit
 def squared_distances(rows: Any, pairs: Any, squares: Any) -> None:
-    vectors.squared_distances(rows, pairs, squares)
+    distances.squared_distances(rows, pairs, squares)
+
+
+@njit
+def squared_distance(one: Any, i: int, other: Any, j: int) -> float:
+    return distances.squared_distance(one, i, other, j)
 
 
 @njit
@@ -234,6 +239,15 @@ def test_distances_count_every_component_once(dtype: Any, index: Any, k: int, co
     np.testing.assert_allclose(squares[:count], (differences**2).sum(1), rtol=1e-5)
     assert squares[2] == 0
     assert np.isnan(squares[count])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("k", [8, 16, 24, 40])
+def test_distance_of_rows_of_two_arrays(dtype: Any, k: int) -> None:
+    one, other = numbers((3, k), dtype), numbers((4, k), dtype)
+    expected = ((one[2].astype(float) - other[1]) ** 2).sum()
+    assert squared_distance(one, 2, other, 1) == pytest.approx(expected, rel=1e-5)
+    assert squared_distance(one, 0, one, 0) == 0
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -8,8 +8,8 @@ from numba import types
 from .apart import Apart
 from .jit import inner
 from .measures import measure
+from .simd.distances import squared_distances
 from .simd.lanes import WIDTH
-from .simd.rows import squared_distances
 from .views import part, rows_of
 
 # Edges for which the measure is called together.

@@ -6,25 +6,31 @@ and reads what others had before: results do not depend on who does which sample
 """
 
 from .jit import borrowing, inner
-from .simd.rows import squared_distance
+from .simd.distances import squared_distance
 
 
 @inner
 def _insert(near, squares, fresh, i, other, square):
-    """Put a sample into the list of i, if it is nearer than the last there and not in it."""
-    last = near.shape[1] - 1
-    if not square < squares[i, last]:
+    """Put a sample, which is not there, into the list of i, if it is nearer than the last."""
+    place = near.shape[1] - 1
+    if not square < squares[i, place]:
         return 0
-    for place in range(last + 1):
-        if near[i, place] == other:
-            return 0
-    place = last
     while place > 0 and squares[i, place - 1] > square:
         near[i, place], squares[i, place] = near[i, place - 1], squares[i, place - 1]
         fresh[i, place] = fresh[i, place - 1]
         place -= 1
     near[i, place], squares[i, place], fresh[i, place] = other, square, 1
     return 1
+
+
+@inner
+def _introduce(near, squares, fresh, i, other, square):
+    """Put a sample into the list of i, if it is nearer than the last and not in it yet."""
+    if square < squares[i, near.shape[1] - 1]:
+        for place in range(near.shape[1]):
+            if near[i, place] == other:
+                return
+        _insert(near, squares, fresh, i, other, square)
 
 
 @borrowing
@@ -44,8 +50,8 @@ def join_leaves(features, order, bounds, leaves, room, lists):
             for c in range(a):
                 j = order[low + c]
                 square = squared_distance(room, a, room, c)
-                _insert(near, squares, fresh, i, j, square)
-                _insert(near, squares, fresh, j, i, square)
+                _introduce(near, squares, fresh, i, j, square)
+                _introduce(near, squares, fresh, j, i, square)
 
 
 @borrowing
@@ -74,7 +80,9 @@ def _meet(features, i, before, lists, j, known, marks):
         if other < 0 or (known and not old_fresh[j, place]) or marks[other] == i:
             continue
         marks[other] = i
-        count += _insert(near, squares, fresh, i, other, squared_distance(features, i, features, other))
+        count += _insert(
+            near, squares, fresh, i, other, squared_distance(features, i, features, other)
+        )
     return count
 
 
@@ -99,7 +107,9 @@ def improve(features, rows, before, lists, others, marks):
             j = visitors[i, place]
             if new[i, place] and marks[j] != i:
                 marks[j] = i
-                changed += _insert(near, squares, fresh, i, j, squared_distance(features, i, features, j))
+                changed += _insert(
+                    near, squares, fresh, i, j, squared_distance(features, i, features, j)
+                )
         for place in range(old.shape[1]):
             if old[i, place] >= 0:
                 known = old_fresh[i, place] == 0
