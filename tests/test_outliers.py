@@ -15,7 +15,6 @@ import seminmf
 from helpers import CLASSES, cone, data
 from seminmf import FactorKMeans, L21SemiNMF, RobustSemiNMF, SemiNMF, outlier_threshold
 from seminmf.datasets import add_outliers
-from seminmf.graph.index import Recipe
 from seminmf.outliers import shortest_half
 from seminmf.solve.outliers import _neighbours
 
@@ -62,12 +61,14 @@ def test_the_parts_score_where_they_say_more_than_neighbours() -> None:
     X[odd] += 0.2 * np.random.default_rng(1).normal(size=(20, 30))
     fitted = L21SemiNMF(5, random_state=0).fit(X)
     assert roc_auc_score(odd, fitted.outlier_scores(X)) > 0.99
-    assert fitted._outlier_reference.n_neighbors == 0
+    assert fitted._outlier_reference.index is None
     # As many parts as features say nothing: then neighbours do.
     narrow = data(300, 4, seed=3)
     full = L21SemiNMF(5, random_state=0).fit(narrow)
     scores = full.outlier_scores(narrow)
-    near = _neighbours(narrow, full._outlier_reference.trusted, 5, None, Recipe())
+    reference = full._outlier_reference
+    near = _neighbours(narrow, reference.trusted, reference.index, None)
+    assert near.shape == (300, 5)
     np.testing.assert_allclose(
         scores, np.linalg.norm(narrow - narrow[near].mean(axis=1), axis=1), rtol=1e-12
     )

@@ -1,7 +1,8 @@
-"""Distances of whole samples, block by block."""
+"""Distances of whole samples, block by block, and samples that are not what they were."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -47,3 +48,18 @@ def distances_from_means(X: Any, others: Any, near: IntArray) -> FloatArray:
     for block in _blocks(*X.shape):
         found[block] = np.sqrt(row_squares(X[block] - means[block] @ others))
     return found
+
+
+def spoilt_copies(rows: Any, rng: np.random.RandomState) -> Iterator[Any]:
+    """Copies of samples that are not like them, stored as they are.
+
+    First each number is that of another of the samples: what belongs together does not any more.
+    Then they are twice as far from the middle of all.
+    """
+    samples = _dense(rows)
+    shuffled = samples[
+        rng.random_sample(samples.shape).argsort(axis=0), np.arange(samples.shape[1])
+    ]
+    doubled = 2 * samples - np.median(samples, axis=0).astype(samples.dtype)
+    for copies in (shuffled, doubled):
+        yield sp.csr_array(copies) if sp.issparse(rows) else np.ascontiguousarray(copies)

@@ -123,11 +123,14 @@ class NeighbourIndex:
             return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
         return links_of(self.nearest(X), len(self))
 
-    def nearest(self, X: Any) -> IntArray:
-        """Numbers of the samples nearest to new ones by the recipe, the nearest first."""
+    def nearest(self, X: Any, count: int | None = None) -> IntArray:
+        """Numbers of the samples nearest to new ones by the recipe, the nearest first.
+
+        ``count`` of them, or ``n_neighbors``, if there are as many.
+        """
         if self.recipe.approximate or self.recipe.directions is not None:
             X = features_of(X, self.recipe.directions)
-        indices, _ = self.search.query(X, min(self.n_neighbors, len(self)))
+        indices, _ = self.search.query(X, min(count or self.n_neighbors, len(self)))
         return indices
 
     def known(self, X: Any) -> IntArray:

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from .._types import FloatArray
 from ..data import Engine
 from ..data.samples import distinct_rows
-from ..graph.index import Recipe
 
 if TYPE_CHECKING:
     from ..solve.outliers import Fitted, Reference
@@ -57,7 +56,7 @@ def _fitted(model: Any, rows: Any) -> Fitted:
 
     return Fitted(
         model._projector.basis, model.codes_[rows], model.residuals_[rows], model.loss_,
-        model._parts["nonnegative"], 0, None, Recipe(),
+        model._parts["nonnegative"],
     )  # fmt: skip
 
 
@@ -72,8 +71,7 @@ def _reference(model: Any) -> Reference:
             index.samples,
             Fitted(
                 projector.basis, codes, projector.residuals(index.samples, codes), model.loss_,
-                model._parts["nonnegative"], index.n_neighbors, getattr(model, "_links", None),
-                index.recipe,
+                model._parts["nonnegative"], index, getattr(model, "_links", None),
             ),
         )  # fmt: skip
     reference: Reference = model._outlier_reference

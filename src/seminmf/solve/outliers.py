@@ -7,9 +7,10 @@ about it. So each sample is foretold by the others alone, in one of two ways:
   all but one of them begins at the basis of the whole fit, so that few iterations are enough;
 - by neighbours, where the model has a graph: the mean of the nearest other samples.
 
-Which way is taken is decided once for a training set: the one with the smaller typical error per
-degree of freedom. A code fits k of the m numbers of a sample, so that ‖x − Uv‖² is to be divided by
-1 − k/m. Where there are as many parts as features, they foretell nothing.
+Which way is taken is decided once for a training set, by a trial: copies of some samples are spoilt
+(`data.distances.spoilt_copies`), and the way whose scores tell those better from the samples is
+taken. Where there are as many parts as features, they foretell nothing; samples of a wide cone lie
+nearer to its parts than to each other.
 
 Samples far from the middle of the data do not vouch for each other: they are scored like all, but
 have no say in the parts and are nobody's neighbours. So outliers that form a group are found while
@@ -28,8 +29,8 @@ from numpy.typing import NDArray
 from .._types import FloatArray, IntArray
 from ..compiled.single import nnls_rows
 from ..data import DESCEND, Engine, LazyCompression, Rule, Space, Visited
-from ..data.distances import distances_from_means, distances_from_middle
-from ..graph.index import NeighbourIndex, Recipe
+from ..data.distances import distances_from_means, distances_from_middle, spoilt_copies
+from ..graph.index import NeighbourIndex
 from ..outliers import shortest_half
 from ..problem.basis import LeastSquaresBasis, NonnegativeBasis
 from ..problem.losses import Loss
@@ -42,7 +43,9 @@ from .descent import Descent, Scheme
 _FAR = 3.0
 # Folds, and iterations of each; in trials two did as well as eight.
 _FOLDS, _ITERATIONS = 5, 3
-# Folds are the same each time.
+# Samples whose copies are spoilt to try both ways.
+_TRIED = 300
+# Folds and copies are the same each time.
 _SEED = 0
 
 
@@ -50,26 +53,27 @@ _SEED = 0
 class Reference:
     """A training set, and how samples are foretold from it."""
 
-    X: Any
     trusted: NDArray[np.bool_]
     """Samples that have a say."""
     scores: FloatArray
     """Of the training samples, each by the others alone."""
     basis: FloatArray
     """Parts of the samples that have a say."""
-    n_neighbors: int
-    """How many neighbours foretell a sample; zero if parts do."""
-    recipe: Recipe
-    """How those are looked for."""
+    index: NeighbourIndex | None
+    """Of the samples that have a say, if neighbours foretell a sample; None if parts do."""
 
     def score(self, X: Any) -> FloatArray:
         """Scores of samples that are not in the training set."""
-        if not self.n_neighbors:
-            with Engine(X, self.basis.shape[1]) as engine:
-                return residuals_of(engine, self.basis.astype(X.dtype, copy=False))
-        chosen = np.flatnonzero(self.trusted)
-        index = NeighbourIndex(self.X[chosen], self.n_neighbors, self.recipe)
-        return distances_from_means(X, self.X, chosen[index.nearest(X)])
+        return _by_parts(X, self.basis) if self.index is None else _by_neighbours(X, self.index)
+
+
+def _by_parts(X: Any, basis: FloatArray) -> FloatArray:
+    with Engine(X, basis.shape[1]) as engine:
+        return residuals_of(engine, basis.astype(X.dtype, copy=False))
+
+
+def _by_neighbours(X: Any, index: NeighbourIndex) -> FloatArray:
+    return distances_from_means(X, index.samples, index.nearest(X))
 
 
 def residuals_of(engine: Engine, basis: FloatArray) -> FloatArray:
@@ -87,12 +91,10 @@ class Fitted:
     residuals: FloatArray
     loss: Loss
     nonnegative: bool
-    n_neighbors: int
-    """Zero without a graph."""
-    links: sp.csr_array | None
+    index: NeighbourIndex | None = None
+    """Of all samples; None without a graph."""
+    links: sp.csr_array | None = None
     """The neighbours that the fit found, if they are known."""
-    recipe: Recipe
-    """How neighbours are looked for."""
 
 
 def refer(X: Any, fitted: Fitted) -> Reference:
@@ -102,15 +104,41 @@ def refer(X: Any, fitted: Fitted) -> Reference:
         parts = _Parts(engine, fitted, trusted)
         scores = parts.held_out()
         basis = fitted.basis if trusted.all() else parts.fit(trusted)
-    n_neighbors = min(fitted.n_neighbors, int(trusted.sum()) - 1)
-    if n_neighbors > 0:
-        near = _neighbours(X, trusted, n_neighbors, fitted.links, fitted.recipe)
-        distances = distances_from_means(X, X, near)
-        by_parts, by_neighbours = (float(np.median(s[trusted])) ** 2 for s in (scores, distances))
-        free = 1 - fitted.basis.shape[1] / X.shape[1]
-        if free <= 0 or by_neighbours < by_parts / free:
-            return Reference(X, trusted, distances, basis, n_neighbors, fitted.recipe)
-    return Reference(X, trusted, scores, basis, 0, fitted.recipe)
+    if fitted.index is not None and trusted.sum() > 1:
+        index = _index_of(fitted.index, trusted)
+        distances = distances_from_means(X, X, _neighbours(X, trusted, index, fitted.links))
+        if _tell_better(X, trusted, (distances, index), (scores, basis)):
+            return Reference(trusted, distances, basis, index)
+    return Reference(trusted, scores, basis, None)
+
+
+def _index_of(index: NeighbourIndex, trusted: NDArray[np.bool_]) -> NeighbourIndex:
+    """The index of the samples that have a say."""
+    if trusted.all():
+        return index
+    count = min(index.n_neighbors, int(trusted.sum()) - 1)
+    return NeighbourIndex(index.samples[trusted], count, index.recipe)
+
+
+def _tell_better(
+    X: Any, trusted: NDArray[np.bool_], neighbours: tuple[FloatArray, NeighbourIndex],
+    parts: tuple[FloatArray, FloatArray],
+) -> bool:  # fmt: skip
+    """Whether neighbours tell spoilt copies from samples at least as well as parts do."""
+    rng = np.random.RandomState(_SEED)
+    tried = rng.permutation(np.flatnonzero(trusted))[:_TRIED]
+    advantage = 0.0
+    for copies in spoilt_copies(X[tried], rng):
+        advantage += _told_apart(neighbours[0][tried], _by_neighbours(copies, neighbours[1]))
+        advantage -= _told_apart(parts[0][tried], _by_parts(copies, parts[1]))
+    return advantage >= 0
+
+
+def _told_apart(low: FloatArray, high: FloatArray) -> float:
+    """How often one of ``high`` is above one of ``low``; equal ones count half."""
+    ordered = np.sort(low)
+    below, not_above = (np.searchsorted(ordered, high, side) for side in ("left", "right"))
+    return float((below + not_above).mean()) / (2 * len(low))
 
 
 def _near_the_middle(X: Any) -> NDArray[np.bool_]:
@@ -200,23 +228,20 @@ def _foretold_by_parts(
 
 
 def _neighbours(
-    X: Any, trusted: NDArray[np.bool_], n_neighbors: int, links: sp.csr_array | None, recipe: Recipe
+    X: Any, trusted: NDArray[np.bool_], index: NeighbourIndex, links: sp.csr_array | None
 ) -> IntArray:
-    """For each sample the nearest others that have a say, (n, n_neighbors).
+    """For each sample the nearest others that have a say, whose ``index`` this is.
 
     ``links`` are the nearest of all; they are looked for again where some of those have none.
     """
-    n = X.shape[0]
-    near, rows = np.empty((n, n_neighbors), np.int64), np.arange(n)
-    if links is not None and (np.diff(links.indptr) == n_neighbors).all():
-        near[:] = links.indices.reshape(n, n_neighbors)
+    n, count = X.shape[0], min(index.n_neighbors, len(index) - 1)
+    near, rows = np.empty((n, count), np.int64), np.arange(n)
+    if links is not None and (np.diff(links.indptr) == count).all():
+        near[:] = links.indices.reshape(n, count)
         rows = np.flatnonzero(~trusted[near].all(axis=1))
     if len(rows):
-        candidates = np.flatnonzero(trusted)
-        count = min(n_neighbors + 1, len(candidates))
-        index = NeighbourIndex(X[candidates], count, recipe)
-        found = candidates[index.nearest(X[rows])]
+        found = np.flatnonzero(trusted)[index.nearest(X[rows], count + 1)]
         # Itself, if it is there, goes to the end, and the last is left out.
         order = np.argsort(found == rows[:, None], axis=1, kind="stable")
-        near[rows] = np.take_along_axis(found, order, axis=1)[:, :n_neighbors]
+        near[rows] = np.take_along_axis(found, order, axis=1)[:, :count]
     return near
