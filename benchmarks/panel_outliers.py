@@ -232,12 +232,12 @@ sample with what the *others* say of it:
   the whole fit, and non-negative least squares for the samples left out), or
 - **by neighbours**, the mean of the nearest other samples, in a model with a graph.
 
-Which of the two is taken is decided once for a training set, by a trial: copies of up to 300 samples
-are spoilt, once by numbers of other samples, so that what belongs together does not any more, and
-once by moving them twice as far from the middle; the way whose scores tell these better from the
-samples is taken. Where parts describe the data, samples lie nearer to them than to each other; on
-tables with as many parts as features, parts describe anything. Models without a graph know no
-neighbours and always take the parts.
+Which of the two is taken is decided once for a training set, by a trial: copies of up to 300
+samples are spoilt, once by numbers of other samples, so that what belongs together does not any
+more, and once by moving them twice as far from the middle; the way whose scores tell these better
+from the samples is taken. Where parts describe the data, samples lie nearer to them than to each
+other; on tables with as many parts as features, parts describe anything. Models without a graph
+know no neighbours and always take the parts.
 
 **Groups.** Outliers that lie close together would vouch for each other, as parts and as
 neighbours. So samples that are three deviations farther from the median of the data than is usual
