@@ -2,9 +2,10 @@
 
 ``file``: a file of three times ``max_memory``, in the page cache, against the same array in memory:
 time per iteration and of the fit, and the peak of the memory that the fit adds, as a share of
-``max_memory``. ``sparse``: time per iteration of 100,000 × 1,000 numbers with 1 % entries against
-the same as a dense array, and how far the results are apart. ``large``: a fit of a sparse
-1,000,000 × 20,000 with 0.1 % entries (20 million), from its start to its end.
+``max_memory``; once with a graph, which takes about 900 bytes for each sample, so that it fits into
+a third of X where samples are long. ``sparse``: time per iteration of 100,000 × 1,000 numbers with
+1 % entries against the same as a dense array, and how far the results are apart. ``large``: a fit
+of a sparse 1,000,000 × 20,000 with 0.1 % entries (20 million), from its start to its end.
 
 Every measurement has a process of its own; what is compared takes turns, and the best of
 ``REPEATS`` counts. The first fit of a process, to some rows, loads the compiled code.
@@ -29,7 +30,13 @@ from seminmf import L21SemiNMF
 from seminmf.sources import open_source
 
 REPEATS, ITERATIONS = 3, 20
-SHAPES = ((200_000, 256, 10), (60_000, 784, 20), (400_000, 128, 10))
+# Samples, features, parts, and whether with a graph.
+SHAPES = (
+    (200_000, 256, 10, False),
+    (60_000, 784, 20, False),
+    (400_000, 128, 10, False),
+    (60_000, 1_500, 10, True),
+)
 SPARSE, LARGE = (100_000, 1_000, 10, 0.01), (1_000_000, 20_000, 20, 0.001)
 
 
@@ -65,27 +72,33 @@ def _memory(what: str) -> int:
         return int(next(line for line in lines if line.startswith(what)).split()[1]) * 1024
 
 
-def timed(X: Any, k: int, most: int | None) -> dict[str, Any]:
-    """A fit without a graph: seconds, seconds per iteration, and bytes that it added at most."""
+def model(k: int, graph: bool, **settings: Any) -> L21SemiNMF:
+    weights = {} if graph else {"alpha": 0, "beta": 0}
+    return L21SemiNMF(k, tol=0, random_state=0, **weights, **settings)
+
+
+def timed(X: Any, k: int, most: int | None, graph: bool = False) -> dict[str, Any]:
+    """A fit: seconds, seconds per iteration, and bytes that it added at most."""
     times: list[float] = []
-    model = L21SemiNMF(
-        k, alpha=0, beta=0, max_iter=ITERATIONS, tol=0, max_memory=most, random_state=0,
-        callback=lambda _: times.append(time.perf_counter()),
-    )  # fmt: skip
+
+    def note(_: Any) -> None:
+        times.append(time.perf_counter())
+
+    fitted = model(k, graph, max_iter=ITERATIONS, max_memory=most, callback=note)
     before = _memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
     began = time.perf_counter()
-    model.fit(X)
+    fitted.fit(X)
     return {
         "seconds": time.perf_counter() - began,
         "iteration": float(np.median(np.diff(times))),
         "peak": _memory("VmHWM") - before,
-        "objective": model.objective_,
-        "codes": float(np.abs(model.codes_).sum()),
+        "objective": fitted.objective_,
+        "codes": float(np.abs(fitted.codes_).sum()),
     }
 
 
-def child(kind: str, path: str, k: int) -> dict[str, Any]:
+def child(kind: str, path: str, k: int, graph: bool) -> dict[str, Any]:
     """One measurement: the file in memory or in parts, CSR or dense."""
     warnings.simplefilter("ignore")
     if kind in ("memory", "parts"):
@@ -100,16 +113,17 @@ def child(kind: str, path: str, k: int) -> dict[str, Any]:
     if kind == "parts":
         np.save(path + ".warm.npy", warm)
         warm = open_source(path + ".warm.npy")
-    L21SemiNMF(k, alpha=0, beta=0, max_iter=3, tol=0).fit(warm)
-    return timed(X, k, most)
+    model(k, graph, max_iter=3).fit(warm)
+    return timed(X, k, most, graph)
 
 
-def best(kinds: tuple[str, str], path: Path, k: int) -> list[dict[str, Any]]:
+def best(kinds: tuple[str, str], path: Path, k: int, graph: bool = False) -> list[dict[str, Any]]:
     """Both kinds in turn; of each the least of every number."""
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for _ in range(REPEATS):
         for kind in kinds:
             words = [sys.executable, "-m", __spec__.name, "--child", kind, str(path), str(k)]
+            words.append(str(int(graph)))
             out = subprocess.run(words, check=True, capture_output=True, text=True).stdout
             found[kind].append(json.loads(out))
     return [
@@ -118,18 +132,18 @@ def best(kinds: tuple[str, str], path: Path, k: int) -> list[dict[str, Any]]:
 
 
 def file_part(folder: Path) -> None:
-    for n, m, k in SHAPES:
+    for n, m, k, graph in SHAPES:
         path = folder / "x.npy"
         make_file(path, n, m, k)
-        memory, parts = best(("memory", "parts"), path, k)
+        memory, parts = best(("memory", "parts"), path, k, graph)
         most = n * m * 8 / 3
         times = {name: parts[name] / memory[name] for name in ("iteration", "seconds", "objective")}
         print(
-            f"{n:,} × {m}, k = {k}: iteration {memory['iteration'] * 1e3:.0f} ms in memory, "
-            f"{parts['iteration'] * 1e3:.0f} in parts ({times['iteration']:.2f}), fit "
-            f"{memory['seconds']:.1f} s and {parts['seconds']:.1f} ({times['seconds']:.2f}); peak "
-            f"{parts['peak'] / most:.2f} of max_memory; objectives differ by "
-            f"{abs(times['objective'] - 1):.0e}"
+            f"{n:,} × {m}, k = {k}{', graph' * graph}: iteration "
+            f"{memory['iteration'] * 1e3:.0f} ms in memory, {parts['iteration'] * 1e3:.0f} in "
+            f"parts ({times['iteration']:.2f}), fit {memory['seconds']:.1f} s and "
+            f"{parts['seconds']:.1f} ({times['seconds']:.2f}); peak {parts['peak'] / most:.2f} of "
+            f"max_memory; objectives differ by {abs(times['objective'] - 1):.0e}"
         )
 
 
@@ -150,7 +164,7 @@ def large_part(folder: Path) -> None:
     *shape, k, density = LARGE
     X = make_sparse(*shape, k, density)
     held = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    L21SemiNMF(k, alpha=0, beta=0, max_iter=3, tol=0).fit(X[:3000])
+    model(k, False, max_iter=3).fit(X[:3000])
     found = timed(X, k, None)
     print(
         f"{shape[0]:,} × {shape[1]:,} with {density:.1%} entries, k = {k}: "
@@ -165,11 +179,11 @@ PARTS = {"file": file_part, "sparse": sparse_part, "large": large_part}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="part", help="file, sparse or large")
-    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        kind, path, k = options.child
-        print(json.dumps(child(kind, path, int(k))))
+        kind, path, k, graph = options.child
+        print(json.dumps(child(kind, path, int(k), graph == "1")))
         return
     with tempfile.TemporaryDirectory() as folder:
         for name in options.parts or ["file", "sparse"]:

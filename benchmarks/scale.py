@@ -1,8 +1,8 @@
 """How fits grow: with the samples on one machine, and over the workers of a Dask cluster.
 
-``python -m benchmarks.scale growth dask page`` measures and writes `docs/scale.csv`, and makes
-`docs/scale.md` from it; rows that are there are not measured again unless ``--again``. Each row is
-measured in a process of its own.
+``python -m benchmarks.scale growth peers dask page`` measures and writes `docs/scale.csv`, and
+makes `docs/scale.md` from it; rows that are there are not measured again unless ``--again``. Each
+row is measured in a process of its own.
 """
 
 from __future__ import annotations
@@ -40,6 +40,18 @@ def samples(n: int, m: int, clusters: int = 20, seed: int = 0) -> np.ndarray:
         part = X[low : low + 2**14]
         part[:] = rng.standard_normal(part.shape)
         part += centres[rng.integers(0, clusters, len(part))]
+    return X
+
+
+def sheets(n: int, m: int, count: int = 20, seed: int = 0) -> np.ndarray:
+    """Curved sheets of eight dimensions with a little noise, as pictures of one thing are."""
+    rng = np.random.default_rng(seed)
+    number = rng.integers(0, count, n)
+    place = rng.normal(size=(n, 8))
+    axes, centres = rng.normal(size=(count, 8, m)), rng.normal(size=(count, m))
+    X = 0.1 * rng.standard_normal((n, m))
+    for one in range(count):
+        X[number == one] += np.tanh(place[number == one] @ axes[one] / 2) + centres[one]
     return X
 
 
@@ -88,6 +100,40 @@ def grow(n: int) -> dict[str, float]:
         "peak / X": used / X.nbytes,
         "recall": model.graph_["recall"],
     }
+
+
+def seconds(work: Any) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def against_kmeans(n: int) -> dict[str, float]:
+    """A default fit of n × 784 numbers against k-means with ten starts, in turn; best of two."""
+    from sklearn.cluster import KMeans
+
+    from seminmf import L21SemiNMF
+
+    L21SemiNMF(3).fit(samples(11_000, 10))
+    X = sheets(n, 784)
+    ours, theirs = L21SemiNMF(20, random_state=0), KMeans(20, n_init=10, random_state=0)
+    rounds = [[seconds(lambda one=one: one.fit(X)) for one in (ours, theirs)] for _ in range(2)]
+    fit, kmeans = np.min(rounds, axis=0)
+    return {"default fit": fit, "KMeans(20, n_init=10)": kmeans, "recall": ours.graph_["recall"]}
+
+
+def projecting(n: int) -> dict[str, float]:
+    """Codes of 10,000 new samples: by the index of the fit, and by exact search."""
+    from seminmf import L21SemiNMF
+
+    X, new = samples(n, 50), samples(10_000, 50, seed=0)
+    new += 0.1 * np.random.default_rng(1).normal(size=new.shape)
+    models = [L21SemiNMF(10, graph=graph, random_state=0).fit(X) for graph in ("auto", "knn")]
+    for model in models:
+        model.transform(new[:10])  # builds the index
+    rounds = [[seconds(lambda one=one: one.transform(new)) for one in models] for _ in range(3)]
+    index, exact = np.min(rounds, axis=0)
+    return {"transform 10,000": index, "by exact search": exact}
 
 
 def _model(graph: bool, clock: Clock, tol: float = 0.0) -> Any:
@@ -159,6 +205,9 @@ def tasks(parts: list[str]) -> Iterator[tuple[str, str, tuple[int, int, int], in
     """(part, what, shape, workers) of all rows."""
     if "growth" in parts:
         yield from (("growth", "graph", (n, 50, 10), 0) for n in SIZES)
+    if "peers" in parts:
+        yield "peers", "against k-means", (60_000, 784, 20), 0
+        yield "peers", "projecting", (100_000, 50, 10), 0
     if "dask" in parts:
         for what in ("no graph", "graph"):
             yield from (("dask", what, (N, M, K), count) for count in (0, *WORKERS))
@@ -168,6 +217,8 @@ def tasks(parts: list[str]) -> Iterator[tuple[str, str, tuple[int, int, int], in
 def measure(part: str, what: str, n: int, workers: int) -> dict[str, float]:
     if part == "growth":
         return grow(n)
+    if part == "peers":
+        return against_kmeans(n) if what == "against k-means" else projecting(n)
     return round_trip() if part == "machine" else compare(workers, what == "graph")
 
 
@@ -204,7 +255,7 @@ def update(parts: list[str], again: bool) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", help="of growth, dask and page")
+    parser.add_argument("parts", nargs="*", help="of growth, peers, dask and page")
     parser.add_argument("--again", action="store_true", help="measure rows that are there again")
     parser.add_argument("--one", nargs=4, metavar=("PART", "WHAT", "N", "WORKERS"))
     options = parser.parse_args()

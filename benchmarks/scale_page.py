@@ -51,6 +51,21 @@ def growth(rows: Rows) -> str:
     return table(head, body)
 
 
+def peers(rows: Rows) -> str:
+    """What is compared with something else in one process."""
+    kmeans = figures(rows, "peers", "against k-means")[60_000, 0]
+    index = figures(rows, "peers", "projecting")[100_000, 0]
+    ours, theirs = kmeans["default fit"], kmeans["KMeans(20, n_init=10)"]
+    return (
+        f"- A default fit of 60,000 × 784 numbers on 20 curved sheets, k = 20, neighbours "
+        f"included (recall {kmeans['recall']:.3f}): {ours:.1f} s. `KMeans(20, n_init=10)` of "
+        f"scikit-learn: {theirs:.1f} s, {theirs / ours:.2f} times as long.\n"
+        f"- `transform` of 10,000 new samples by a model of 100,000 × 50 with a graph: "
+        f"{index['transform 10,000']:.2f} s by the index of the fit, "
+        f'{index["by exact search"]:.2f} s with `graph="knn"`, which compares with all samples.'
+    )
+
+
 def engines(rows: Rows, what: str) -> str:
     found = {count: row for (_, count), row in sorted(figures(rows, "dask", what).items())}
     memory = found[0]
@@ -116,7 +131,7 @@ def page(rows: Rows) -> str:
     memory = 8 * (m + 3 * k + 8) * MANY / MACHINES / 1e9
     return f"""# How fits grow
 
-Made by `python -m benchmarks.scale growth dask page` on a machine with two cores. Times are those
+Made by `python -m benchmarks.scale growth peers dask page` on a machine with two cores. Times are those
 of one run in a process of its own; compare them within a table.
 
 ## More samples on one machine
@@ -127,6 +142,10 @@ of one run in a process of its own; compare them within a table.
 
 "Before the first" iteration are the neighbours and the start. The power of n is that of a straight
 line through the logarithms of the times.
+
+## Against others
+
+{peers(rows)}
 
 ## Workers of a Dask cluster
 
