@@ -131,8 +131,8 @@ def page(rows: Rows) -> str:
     memory = 8 * (m + 3 * k + 8) * MANY / MACHINES / 1e9
     return f"""# How fits grow
 
-Made by `python -m benchmarks.scale growth peers dask page` on a machine with two cores. Times are those
-of one run in a process of its own; compare them within a table.
+Made by `python -m benchmarks.scale growth peers dask page` on a machine with two cores. Times are
+those of one run in a process of its own; compare them within a table.
 
 ## More samples on one machine
 
