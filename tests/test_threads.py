@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from helpers import Array, data, start
 from seminmf import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
 from seminmf.compiled.threads.crew import Crew
+from seminmf.compiled.threads.openmp import shared_if_worth
 from seminmf.data import Engine
 from seminmf.losses import Cauchy, Huber
 
@@ -281,3 +282,21 @@ def test_no_memory_is_used_after_it_was_freed() -> None:
         assert run.returncode == 0, run.stderr[-2000:]
         found.append(run.stdout)
     assert found[0] == found[1] == found[2]
+
+
+def test_little_work_of_scikit_learn_is_not_shared() -> None:
+    """Threads of OpenMP as they were afterwards, also after an error."""
+    libraries = ThreadpoolController().select(user_api="openmp").lib_controllers
+    assert libraries
+
+    def counts() -> list[int]:
+        return [library.get_num_threads() for library in libraries]
+
+    with threadpool_limits(3, user_api="openmp"):
+        with shared_if_worth(1e3):
+            assert counts() == [1] * len(libraries)
+        with shared_if_worth(1e12):
+            assert counts() == [3] * len(libraries)
+        with pytest.raises(ValueError, match="in between"), shared_if_worth(1e3):
+            raise ValueError("in between")
+        assert counts() == [3] * len(libraries)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from .._types import FloatArray, IntArray
+from ..compiled.threads.openmp import shared_if_worth
 
 
 class Search(Protocol):
@@ -35,9 +37,16 @@ class Exact:
     def neighbours(self) -> IntArray:
         if self._n_neighbors == 0:
             return np.empty((self._search.n_samples_fit_, 0), np.int64)
-        found: IntArray = self._search.kneighbors(return_distance=False)
+        with self._threads(self._search.n_samples_fit_):
+            found: IntArray = self._search.kneighbors(return_distance=False)
         return found
 
     def query(self, features: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
-        distances, indices = self._search.kneighbors(features, n_neighbors)
+        with self._threads(features.shape[0]):
+            distances, indices = self._search.kneighbors(features, n_neighbors)
         return indices, distances
+
+    def _threads(self, count: int) -> AbstractContextManager[None]:
+        """For a search of so many samples."""
+        search = self._search
+        return shared_if_worth(float(count) * search.n_samples_fit_ * search.n_features_in_)

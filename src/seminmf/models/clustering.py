@@ -24,6 +24,8 @@ __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 _AVERAGED, _NONE = "averaged", "none"
 # Starts of k-means. More find slightly tighter clusters, and none that are nearer to the classes.
 _STARTS = 3
+# Rounds that k-means takes, roughly.
+_ROUNDS = 20
 
 
 class Clusters(NamedTuple):
@@ -45,13 +47,18 @@ def find_clusters(
     refine: bool = True,
 ) -> Clusters:
     """k-means of the codes of a fitted factorization."""
+    from ..compiled.threads.openmp import shared_if_worth
+
     reading, refined = Reading.of(factorizer, codes, n_clusters, metric, refine)
     seen = reading.seen(refined)
-    search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state).fit(seen)
+    search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state)
+    with shared_if_worth(2.0 * seen.size * n_clusters * _STARTS * _ROUNDS):
+        search.fit(seen)
+        nearest = pairwise_distances_argmin(search.cluster_centers_, seen)
     labels: IntArray = search.labels_
     sizes = np.bincount(labels, minlength=n_clusters)
     # With fewer different samples than clusters some stay empty: they have a centre all the same.
-    centres = refined[pairwise_distances_argmin(search.cluster_centers_, seen)]
+    centres = refined[nearest]
     sums = np.zeros_like(centres)
     np.add.at(sums, labels, refined)
     filled = sizes > 0
