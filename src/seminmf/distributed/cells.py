@@ -1,8 +1,9 @@
 """Which worker a sample goes to, so that few neighbours are parted: a part of space for each.
 
 Space is halved again and again by planes, in proportion to the number of workers on both sides but
-for a tenth, across one of the directions in which the samples there are spread most: where the
-fewest samples are near the plane.
+for a tenth, where the fewest samples are near the plane. It lies across one of the directions in
+which the samples there are spread most, or across one that parts small clusters of them by where
+they lie in such a direction, and leaves each of them whole if a plane can.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
 
 # Directions that are tried, heights for each, and how far from the proportion they may be.
 _DIRECTIONS, _HEIGHTS, _LEEWAY = 4, 21, 0.1
+# Small clusters, of so many samples.
+_CLUSTERS, _CLUSTERED = 40, 4000
 # Samples are near a plane if they are nearer than this share of their spread.
 _NEAR = 0.05
 
@@ -35,7 +39,8 @@ def _plane(points: FloatArray, share: float) -> tuple[FloatArray, float]:
     if len(points) < 2:
         return np.eye(points.shape[1], dtype=points.dtype)[0], 0.0
     centred = points - points.mean(axis=0)
-    normals = np.linalg.eigh(centred.T @ centred)[1][:, : -_DIRECTIONS - 1 : -1]
+    widest = np.linalg.eigh(centred.T @ centred)[1][:, : -_DIRECTIONS - 1 : -1]
+    normals = np.hstack([widest, _parting(centred, widest, share)])
     wanted = np.linspace(max(share - _LEEWAY, 0), min(share + _LEEWAY, 1), _HEIGHTS)
     tried = []
     for normal in normals.T:
@@ -47,6 +52,20 @@ def _plane(points: FloatArray, share: float) -> tuple[FloatArray, float]:
         tried.append((int(near[best]), float(heights[best]), normal))
     _, height, normal = min(tried, key=lambda plane: plane[0])
     return np.ascontiguousarray(normal), height
+
+
+def _parting(centred: FloatArray, directions: FloatArray, share: float) -> FloatArray:
+    """For each direction one that tells the clusters that lie low in it from those that do not."""
+    some = centred[:: -(-len(centred) // _CLUSTERED)]
+    if len(some) < 2 * _CLUSTERS:
+        return directions[:, :0]
+    clusters = KMeans(_CLUSTERS, n_init=1, random_state=0).fit(some)
+    along = clusters.cluster_centers_ @ directions
+    heights = np.quantile(along[clusters.labels_], share, axis=0)
+    sides = np.where(along > heights, 1.0, -1.0)[clusters.labels_]
+    parting = np.linalg.lstsq(some, sides - sides.mean(axis=0), rcond=1e-6)[0]
+    lengths = np.linalg.norm(parting, axis=0)
+    return np.asarray((parting / np.where(lengths > 0, lengths, 1)).astype(centred.dtype))
 
 
 @dataclass(frozen=True)

@@ -111,15 +111,21 @@ class _Fit:
             self._find_graph()
 
     def _find_graph(self) -> None:
-        if not isinstance(self._graph, str):
-            self.halo = split_graph(self.shards, self._graph, self.shards.map(steps.size))
-            return
-        approximate = self._graph == "auto" and many_samples(self.table.shape[0], self._n_neighbors)
-        self.directions = self._comparing_directions() if approximate else None
-        self.shards.map(steps.set_features, self.directions)
-        cells = cells_of(self.shards, self.table.shape[0], len(self.shards))
+        """Place samples so that few neighbours are parted, and have the shards know their edges."""
+        n, given = self.table.shape[0], not isinstance(self._graph, str)
+        auto = not given and self._graph == "auto"
+        approximate = auto and many_samples(n, self._n_neighbors)
+        directions = self._comparing_directions() if approximate or given else None
+        self.shards.map(steps.set_features, directions)
+        cells = cells_of(self.shards, n, len(self.shards))
         if len(self.shards) > 1:
             self.shards = self.table.place(self.shards, cells)
+        if given:
+            order = np.concatenate(self.shards.map(getattr, "numbers"))
+            matrix: Any = sp.csr_array(self._graph)[order][:, order]
+            self.halo = split_graph(self.shards, matrix, self.shards.map(steps.size))
+            return
+        self.directions = directions
         self.halo = find_neighbours(self.shards, cells, self._n_neighbors, approximate=approximate)
 
     def _krylov_directions(self, loss: Loss, width: int) -> FloatArray:
