@@ -16,7 +16,14 @@ from .._types import FloatArray, IntArray
 from .display import Displayed
 from .persistence import Saveable
 from .reading import CODES, METRICS, RECONSTRUCTION, Ball, Reading, metric_root
-from .validation import check_choice, check_in_memory, check_integer, check_samples, given
+from .validation import (
+    check_choice,
+    check_in_memory,
+    check_integer,
+    check_samples,
+    drawn_seed,
+    given,
+)
 
 __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
@@ -118,6 +125,9 @@ class FactorKMeans(
         Centres of the clusters as codes: means of the refined codes.
     refinement_ : {"averaged", "none"}
         Whether codes were averaged over neighbours.
+    seed_ : int or None
+        With it as ``random_state`` the fit comes back: the one that was given, or the one that was
+        drawn where none was. None if ``random_state`` is a RandomState.
     n_features_in_ : int
         Number of features seen in fit.
 
@@ -174,7 +184,8 @@ class FactorKMeans(
         if not isinstance(self.refine, bool | np.bool_):
             raise ValueError(f"refine must be True or False, got {self.refine!r}.")
         X = given(check_samples(self, X, getattr(self.factorizer, "max_memory", None)))
-        rng = check_random_state(self.random_state)
+        self.seed_ = drawn_seed(self.random_state)
+        rng = check_random_state(self.random_state if self.seed_ is None else self.seed_)
         factorizer = clone(self.factorizer)
         if "random_state" in factorizer.get_params() and factorizer.random_state is None:
             factorizer.set_params(random_state=rng.randint(2**31 - 1))

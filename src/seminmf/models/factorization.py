@@ -28,6 +28,7 @@ from .validation import (
     check_integer,
     check_samples,
     check_weights,
+    drawn_seed,
     is_dask_array,
 )
 
@@ -94,6 +95,10 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
         settings = self._settings()
         from .training import train
 
+        # A fit that may be taken up again has the generator that it began with.
+        self.seed_ = drawn_seed(self.random_state) if self.checkpoint is None else None
+        if self.random_state is None and self.seed_ is not None:
+            settings = replace(settings, random_state=self.seed_)
         if self.checkpoint is None:
             trained = train(X, settings, weights)
         else:

@@ -214,6 +214,13 @@ class _Late:
         return self._state.__reduce__()
 
 
+def drawn_seed(random_state: Any) -> int | None:
+    """The seed of a fit: the one that is given, or a new one; None for a RandomState."""
+    if random_state is None:
+        return int(check_random_state(None).randint(2**31 - 1))
+    return int(random_state) if isinstance(random_state, Integral) else None
+
+
 def check_seed(random_state: Any) -> Any:
     """A RandomState, by scikit-learn's rules."""
     if type(random_state) is int and 0 <= random_state < 2**32:

@@ -1,0 +1,145 @@
+"""What speaks against a fit, or for another one: a sentence each, with the remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._words import counted, plural
+from .findings import Findings
+from .markup import count, number, own, percent, text
+
+__all__ = ["advice", "advice_box"]
+
+# Spreads of columns that differ by more than this are in different units.
+_SCALES = 100.0
+# Twice as many parts that explain so much more of the squares, as a share, are worth a try.
+_WORTH = 0.1
+# Parts that are less like those of other starts are not certain.
+_STABLE = 0.8
+# So many names stand in a sentence.
+_NAMED = 5
+
+
+def advice(found: Findings) -> list[str]:
+    """Sentences as HTML; none where there is nothing to say."""
+    return [
+        *_convergence(found), *_columns(found), *_explained(found), *_parts(found), *_labels(found)
+    ]  # fmt: skip
+
+
+def advice_box(found: Findings) -> str:
+    told = advice(found)
+    if not told:
+        return (
+            '<aside class="advice quiet" id="advice" aria-label="Advice"><p>Nothing was found that '
+            "speaks against this fit: it converged, and its columns are of like scales.</p></aside>\n"
+        )
+    items = "".join(f"<li>{words}</li>" for words in told)
+    return (
+        '<aside class="advice" id="advice" aria-labelledby="advice-title">'
+        f'<h2 id="advice-title">Before you rely on it</h2><ul>{items}</ul></aside>\n'
+    )
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(own(name, 32) for name in names[:_NAMED])
+    return shown + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
+
+
+def _convergence(found: Findings) -> list[str]:
+    fitted = found.subject.factorizer
+    if fitted.converged_:
+        return []
+    return [
+        f"<strong>Not converged.</strong> The fit was ended after "
+        f"{counted(fitted.n_iter_, 'iteration')}; raise <code>max_iter</code> "
+        f"(<code>--max-iter</code>) above {count(fitted.max_iter)}, or <code>tol</code>."
+    ]
+
+
+def _columns(found: Findings) -> list[str]:
+    about, columns = found.subject, found.overview.columns
+    names, told = about.raw_names, []
+    moving = np.flatnonzero(columns.spread > 0)
+    if len(moving) > 1 and not about.inner.before and about.image_shape is None:
+        order = moving[np.argsort(columns.spread[moving], kind="stable")]
+        least, most = order[0], order[-1]
+        ratio = columns.spread[most] / columns.spread[least]
+        if ratio > _SCALES:
+            told.append(
+                f"<strong>Scales differ.</strong> {own(names[most], 32)} is spread "
+                f"{number(ratio, 2)} times as widely as {own(names[least], 32)}, and columns with "
+                "large numbers decide alone what the parts are. If they are in different units, "
+                'fit with <code>Standardized(model, how="scale")</code> '
+                "(<code>--standardize scale</code>)."
+            )
+    numbers = [names[j] for j in np.flatnonzero(columns.counting)]
+    if numbers:
+        told.append(
+            f"<strong>Numbers of samples?</strong> {_listed(numbers)} "
+            f"{'counts' if len(numbers) == 1 else 'count'} up from row to row, as ids do. Leave "
+            f"{'it' if len(numbers) == 1 else 'them'} out, or name "
+            f"{'it' if len(numbers) == 1 else 'one'} as ids (<code>--id</code>)."
+        )
+    flat = [names[j] for j in np.flatnonzero(columns.spread == 0)]
+    if flat and about.image_shape is None:
+        told.append(
+            f"<strong>Without spread.</strong> {_listed(flat)} "
+            f"{'has' if len(flat) == 1 else 'have'} the same value in every sample, and "
+            f"{'tells' if len(flat) == 1 else 'tell'} nothing."
+        )
+    return told
+
+
+def _explained(found: Findings) -> list[str]:
+    k, best = found.shape[2], found.overview.best
+    ours, told = found.explained_inside, []
+    if not np.isfinite(ours) or not best.any():
+        return told
+    most, twice = float(best[min(k, len(best)) - 1]), float(best[min(2 * k, len(best)) - 1])
+    if twice - most > _WORTH:
+        told.append(
+            f"<strong>More parts?</strong> {counted(k, 'part')} {'explains' if k == 1 else 'explain'} "
+            f"{percent(ours)} of the squares; any {count(k)} directions at most {percent(most)}, "
+            f"twice as many up to {percent(twice)}. If the rest is not noise, try a larger "
+            "<code>n_components</code> (<code>-k</code>)."
+        )
+    if most - ours > _WORTH:
+        told.append(
+            f"<strong>Held back.</strong> {count(k)} directions could explain {percent(most)} of the "
+            f"squares, these parts explain {percent(ours)}: the penalties are strong. Where the "
+            "fit to the data matters more than clusters, try a smaller <code>strength</code>."
+        )
+    return told
+
+
+def _parts(found: Findings) -> list[str]:
+    fitted, told = found.subject.factorizer, []
+    k, off = len(fitted.components_), len(fitted.components_) - fitted.n_active_
+    if off:
+        told.append(
+            f"<strong>Parts that are not needed.</strong> {count(off)} of {count(k)} parts are zero; "
+            f"<code>n_components={fitted.n_active_}</code> gives as much."
+        )
+    stability = getattr(fitted, "stability_", None)
+    if stability is not None:
+        loose = np.flatnonzero(np.asarray(stability) < _STABLE)
+        if len(loose):
+            told.append(
+                f"<strong>Not certain.</strong> {plural(len(loose), 'Part')} "
+                f"{', '.join(str(j) for j in loose)} did not come back from random starts: other "
+                "parts explain these samples as well."
+            )
+    return told
+
+
+def _labels(found: Findings) -> list[str]:
+    labels = found.subject.labels
+    if labels is None or not labels.missing:
+        return []
+    n = labels.missing
+    return [
+        f"<strong>Gaps in the labels.</strong> {text(counted(n, 'sample'))} "
+        f"{'has' if n == 1 else 'have'} no label, and {'does' if n == 1 else 'do'} not count in "
+        "the agreement."
+    ]
