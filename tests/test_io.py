@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import io
+import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seminmf.io import Format, Table, TableError, read_table, write_table
+from seminmf.io import Format, Record, Table, TableError, read_table, write_table
 
 pd = pytest.importorskip("pandas")
 h5py = pytest.importorskip("h5py")
@@ -572,6 +575,27 @@ def test_ids_and_labels_follow_their_rows(tmp_path: Path) -> None:
     assert table.labels is not None
     assert table.ids.tolist() == ["x", "z"]
     assert table.labels.tolist() == ["p", "missing"]
+
+
+# The record of a reading.
+
+
+def test_a_record_reads_the_same_table_again(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "t.csv", "id;kind;a;b\nx;p;1,5;2\ny;q;;2\nz;p;3,5;7\n")
+    table = read_table(path, id="id", labels="kind", missing="median")
+    record = table.record
+    assert record.path == str(path)
+    assert record.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (record.rows, record.columns, record.kind) == (3, 2, "csv")
+    assert record.arguments == {
+        "id": "id", "labels": "kind", "missing": "median", "header": True, "delimiter": ";",
+        "encoding": "utf-8",
+    }  # fmt: skip
+    assert (record.gaps, record.fills, record.values_filled) == ({"a": 1}, {"a": 2.5}, 1)
+    assert Record(**json.loads(json.dumps(asdict(record)))) == record
+    again = eval(record.call(), {"read_table": read_table})
+    assert np.array_equal(again.X, table.X)
+    assert again.record == record
 
 
 # Tables out.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -118,14 +117,6 @@ def read_run(out: Path) -> dict[str, Any]:
 def write_run(scratch: Path, run: dict[str, Any]) -> None:
     with atomic(scratch / RUN) as stream:
         stream.write((to_json(run, indent=1) + "\n").encode())
-
-
-def sha256(path: str) -> str:
-    digest = hashlib.sha256()
-    with Path(path).open("rb") as stream:
-        while piece := stream.read(2**20):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def in_parts(table: Table) -> bool:

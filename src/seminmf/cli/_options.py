@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -146,7 +146,7 @@ class Reading:
         return cls(id, labels, missing, delimiter, header, encoding, max_memory, key)
 
     def read(self, path: str, features: Any = None) -> Table:
-        from ..io import open_table, read_table
+        from ..io import open_table, read_table, sha256_of
         from ..io._sources import is_in_parts
 
         options = asdict(self)
@@ -160,7 +160,8 @@ class Reading:
                     f"--{flag} is not for tables that are read in parts, as {path} is; leave it "
                     "out, or give a table that is read as a whole (without --max-memory)."
                 )
-        return open_table(path, key=key, features=features)
+        table = open_table(path, key=key, features=features)
+        return replace(table, record=replace(table.record, sha256=sha256_of(path)))
 
 
 def describe(talk: Talk, table: Table) -> None:

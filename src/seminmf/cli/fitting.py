@@ -21,7 +21,6 @@ from ._folder import (
     check_target,
     folder,
     outlier_scores,
-    sha256,
     write_report,
     write_run,
     write_tables,
@@ -108,7 +107,7 @@ def fit(
             "version": 1,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "command": ["seminmf", *sys.argv[1:]],
-            "data": _data(data, table),
+            "data": asdict(table.record),
             "reading": asdict(reading),
             "options": asdict(choice),
             "image_shape": shape,
@@ -136,22 +135,6 @@ def fit_watched(
     with stoppable(watch), watch:
         fitted = choice.estimator(watch.callback(), checkpoint).fit(table.X)
     return fitted, watch.stopping
-
-
-def _data(path: str, table: Table) -> dict[str, Any]:
-    stdin = path == "-"
-    return {
-        "path": None if stdin else str(Path(path).absolute()),
-        "sha256": None if stdin or Path(path).is_dir() else sha256(path),
-        "kind": table.format.kind,
-        "rows": table.X.shape[0],
-        "columns": table.X.shape[1],
-        "skipped": {column.name: column.reason for column in table.skipped},
-        "rows_dropped": table.n_dropped,
-        "values_filled": table.n_filled,
-        "id": table.id_name,
-        "labels": table.label_name,
-    }
 
 
 def _outcome(parts: Parts, scores: Any, seconds: float, stopped: bool) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Number
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from .._files import PathLike
 from ._binary import read_mtx, read_npy, read_npz, read_parquet
 from ._h5ad import read_h5ad
-from ._missing import Missing, without_missing
+from ._missing import Missing, treat_missing
+from ._record import Record, sha256_of
 from ._table import STDIN, Format, Raw, Skipped, Table, TableError, format_of, nearest, need
 from ._text import read_text
 
@@ -32,7 +34,7 @@ def read_table(
     id: str | None = None,
     labels: str | None = None,
     features: Sequence[str] | None = None,
-    missing: Literal["error", "drop", "median"] = "error",
+    missing: Literal["error", "drop", "median", "keep"] = "error",
     delimiter: str | None = None,
     header: bool | None = None,
     encoding: str = "utf-8",
@@ -51,9 +53,10 @@ def read_table(
         Column with a known class for each sample.
     features : sequence of str, optional
         Columns to take, in this order. By default all that are numeric.
-    missing : {"error", "drop", "median"}, default="error"
-        What to do about values that are missing or infinite: refuse, leave out their rows, or
-        put the median of the column.
+    missing : {"error", "drop", "median", "keep"}, default="error"
+        What to do about values that are missing or infinite: refuse, leave out their rows, put
+        the median of the column, or leave them for a model that fills them
+        (``Standardized(model, fill="median")``).
     delimiter, header : str, bool, optional
         For text files; found out by default.
     encoding : str, default="utf-8"
@@ -77,7 +80,18 @@ def read_table(
     else:
         raw = _READERS[format.kind](name, format)
     source = "standard input" if name == STDIN else name
-    return _select(source, raw, id, labels, features, missing)
+    table = _select(source, raw, id, labels, features, missing)
+    given = {
+        "id": id, "labels": labels, "features": None if features is None else list(features),
+        "missing": None if missing == "error" else missing, **raw.found,
+    }  # fmt: skip
+    record = replace(
+        table.record,
+        path=None if name == STDIN else str(Path(name).absolute()),
+        arguments={key: value for key, value in given.items() if value is not None},
+        sha256=sha256_of(name),
+    )
+    return replace(table, record=record)
 
 
 def _check_file(name: str) -> None:
@@ -127,12 +141,18 @@ def _select(
         raise TableError(f"{source} has no columns.")
     ids = None if ids is None else _ids(source, ids, id_name)
     text = None if label_column is None else _text(label_column, "missing")
-    n_rows = X.shape[0]
-    X, rows, filled = without_missing(source, X, names, missing)
+    done = treat_missing(source, X, names, missing)
+    record = Record(
+        None, raw.format.kind, {}, done.X.shape[0], done.X.shape[1],
+        id=None if ids is None else id_name, labels=labels,
+        skipped={column.name: column.reason for column in skipped},
+        rows_dropped=X.shape[0] - len(done.rows), gaps=done.gaps, fills=done.fills,
+        values_filled=sum(done.gaps.values()) if done.fills else 0, remarks=raw.remarks,
+    )  # fmt: skip
     return Table(
-        X, tuple(names), named, raw.format, source, rows,
-        None if ids is None else ids[rows], None if text is None else text[rows],
-        None if ids is None else id_name, labels, tuple(skipped), n_rows - len(rows), filled,
+        done.X, tuple(names), named, raw.format, source, done.rows, record,
+        None if ids is None else ids[done.rows], None if text is None else text[done.rows],
+        record.id, labels,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from .._files import PathLike
 from ..sources.adapters import ParquetSource, Source, is_number_type, parquet_schema
 from ..sources.opening import open_source
+from ._record import Record
 from ._table import Format, Skipped, Table, TableError
 
 # What is never read as a whole.
@@ -60,9 +61,17 @@ def open_table(
     listed = tuple(f"x{i}" for i in range(m)) if known is None else tuple(map(str, known))
     plain = Path(name).suffix.lower() == ".npy"
     format = Format("npy", ".npy") if plain else Format("parquet", ".parquet")
-    return Table(
-        source, listed, names is not None, format, name, np.arange(n), skipped=tuple(skipped)
+    given = {"key": key, "features": None if features is None else list(features)}
+    record = Record(
+        str(Path(name).absolute()),
+        format.kind,
+        {argument: value for argument, value in given.items() if value is not None},
+        n,
+        m,
+        in_parts=True,
+        skipped={column.name: column.reason for column in skipped},
     )
+    return Table(source, listed, names is not None, format, name, np.arange(n), record)
 
 
 def _parquet_columns(

@@ -78,6 +78,11 @@ def read_text(
             raise TableError(short)
     columns = {name: frame[name] for name in names}
     raw = Raw(replace(format, delimiter=layout.delimiter, decimal=layout.decimal), columns)
+    raw.found = {
+        "header": layout.header,
+        "delimiter": "space" if layout.delimiter == _WHITESPACE else layout.delimiter,
+        "encoding": encoding.replace("utf-8-sig", "utf-8"),
+    }
     if layout.delimiter == _WHITESPACE:
         raw.format = replace(raw.format, delimiter=" ")
     if layout.row_names:
