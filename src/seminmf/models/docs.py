@@ -110,6 +110,9 @@ alpha_, beta_, l1_ : float
     The weights α, β and μ of the penalties that were used.
 loss_ : Loss
     The loss ρ, with the scale that was used.
+seed_ : int or None
+    With it as ``random_state`` the fit comes back: the one that was given, or the one that was
+    drawn where none was. None if ``random_state`` is a RandomState, or with a checkpoint.
 graph_ : dict or None
     How the graph was made; None without one. "search": "exact", "approximate", "given" or the
     name of the transformer's class; "samples" (equal ones once) and "edges": their numbers. With

@@ -7,7 +7,7 @@ arithmetic here: `training` is imported when a fit begins, and with it the compi
 from __future__ import annotations
 
 import logging
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -95,10 +95,10 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
         settings = self._settings()
         from .training import train
 
-        # A fit that may be taken up again has the generator that it began with.
-        self.seed_ = drawn_seed(self.random_state) if self.checkpoint is None else None
-        if self.random_state is None and self.seed_ is not None:
-            settings = replace(settings, random_state=self.seed_)
+        # A fit that may be taken up again goes on with the generator that it began with.
+        seed = drawn_seed(self.random_state) if self.checkpoint is None else None
+        if self.random_state is None and seed is not None:
+            settings = replace(settings, random_state=seed)
         if self.checkpoint is None:
             trained = train(X, settings, weights)
         else:
@@ -107,6 +107,7 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
             with resumable(type(self).__name__, settings, X, weights) as settings:
                 trained = train(X, settings, weights)
         self._keep(trained, weights)
+        self.seed_ = seed
         return self
 
     def _fit_distributed(self, X: Any, sample_weight: Any) -> Self:

@@ -79,9 +79,6 @@
       marks[i].setAttribute("transform", `translate(${at.x[i].toFixed(1)} ${at.y[i].toFixed(1)})${turn}`);
     }
     stage.classList.toggle("zoomed", view.scale > 1);
-    clearTimeout(draw.later);
-    names.replaceChildren();
-    draw.later = setTimeout(placeNames, 60);
   }
 
   function look(scale, x, y) {
@@ -93,6 +90,9 @@
     };
     select(-1, false);
     draw();
+    names.replaceChildren(); // until the map has come to rest
+    clearTimeout(look.later);
+    look.later = setTimeout(placeNames, 60);
   }
 
   // A larger or smaller scale; the point (x, y) of the drawing stays where it is.
@@ -131,7 +131,6 @@
       if (!groups.has(group)) groups.set(group, []);
       groups.get(group).push(i);
     }
-    cells(WIDTH - 170 * unit, 0, WIDTH, 44 * unit, take); // the buttons
     const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
     const ordered = [...groups].sort((a, b) => b[1].length - a[1].length).slice(0, 40);
     for (const [group, members] of ordered) {
@@ -140,12 +139,12 @@
       const far = (i) => (at.x[i] - mx) ** 2 + (at.y[i] - my) ** 2;
       const anchor = members.reduce((best, i) => (far(i) < far(best) ? i : best));
       const word = kind === "cluster" ? String(group) : data.labels[group];
-      const shown = word.length > 18 ? `${word.slice(0, 11)}…${word.slice(-6)}` : word;
+      const shown = word.length > 24 ? `${word.slice(0, 14)}…${word.slice(-8)}` : word;
       const label = drawing("text", { "font-size": size.toFixed(1) }, names, shown);
       const half = label.getComputedTextLength() / 2 + 3 * unit;
       const high = size * 0.62;
       let place = null;
-      for (let away = high + 6; away < 330 && !place; away += 9) {
+      for (let away = high + 6; away < 240 && !place; away += 9) {
         for (let k = 0; k < 24; k += 1) {
           const angle = (k * Math.PI) / 12;
           const x = at.x[anchor] + Math.cos(angle) * (away + half);
@@ -265,7 +264,6 @@
   const held = new Map();
   let moved = false;
   stage.addEventListener("pointerdown", (event) => {
-    if (event.target.closest("button")) return;
     if (!held.size) moved = false;
     held.set(event.pointerId, inside(event));
   });
@@ -295,11 +293,9 @@
     if (event.pointerType !== "touch") select(-1, false);
   });
   stage.addEventListener("click", (event) => {
-    if (!moved && !event.target.closest("button")) select(nearest(event), true);
+    if (!moved) select(nearest(event), true);
   });
-  stage.addEventListener("dblclick", (event) => {
-    if (!event.target.closest("button")) zoom(2, inside(event).x, inside(event).y);
-  });
+  stage.addEventListener("dblclick", (event) => zoom(2, inside(event).x, inside(event).y));
   stage.addEventListener("wheel", (event) => {
     // A wheel alone scrolls the page; with Ctrl, or two fingers on a pad, it zooms.
     if (!event.ctrlKey && !event.metaKey) return;
@@ -333,7 +329,7 @@
 
   const scales = { "+": 1.6, "=": 1.6, "-": 1 / 1.6, 0: 0 };
   stage.addEventListener("keydown", (event) => {
-    if (event.target !== stage || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     let next;
     if (event.key in scales) {
       if (scales[event.key]) zoom(scales[event.key]);
@@ -375,6 +371,7 @@
       look(1, 0, 0);
     });
   }
-  addEventListener("resize", draw);
+  addEventListener("resize", placeNames);
   draw();
+  placeNames();
 })();

@@ -125,10 +125,11 @@ def _parts(found: Findings) -> list[str]:
     if stability is not None:
         loose = np.flatnonzero(np.asarray(stability) < _STABLE)
         if len(loose):
+            which = f"{plural(len(loose), 'Part')} {', '.join(str(j) for j in loose)}"
             told.append(
-                f"<strong>Not certain.</strong> {plural(len(loose), 'Part')} "
-                f"{', '.join(str(j) for j in loose)} did not come back from random starts: other "
-                "parts explain these samples as well."
+                f"<strong>Not certain.</strong> {'No part' if len(loose) == k else which} "
+                f"{'came' if len(loose) == k else 'did not come'} back from random starts: others "
+                "explain these samples as well."
             )
     return told
 

@@ -53,10 +53,10 @@ def map_figure(found: Findings) -> str:
     return (
         '<figure class="map" id="map-figure"><div class="controls">'
         + segments("by", "Colour", choices, "cluster")
-        + f'<div id="layouts" hidden>{segments("layout", "Places", layouts, "codes")}</div></div>'
+        + f'<div id="layouts" hidden>{segments("layout", "Places", layouts, "codes")}</div>'
+        + f'<div class="zoom" id="zoom" hidden>{zoom}</div></div>'
         + '<div class="stage" id="stage">'
         + _svg(found, bins)
-        + f'<div class="zoom" id="zoom" hidden>{zoom}</div>'
         + '<div class="tip" id="tip" hidden></div></div>'
         + _legends(found, edges)
         + f"<figcaption>{_caption(found)}</figcaption>"

@@ -20,8 +20,8 @@ _MOST_PARTS, _FEW, _MANY, _MOST_COLUMNS = 60, 12, 50, 40
 # Unnamed features are drawn as a signal from this number on; fewer are bars.
 _SIGNAL = 8
 _LONGEST_SIDE = 96
-# Longest name of a feature, label or column that fits beside its value.
-_LONGEST_NAME, _LONGEST_LABEL = 40, 18
+# Longest name of a feature that fits on a card, and of a label above a column.
+_LONGEST_NAME, _LONGEST_LABEL = 38, 18
 # Shades of a heat map.
 SHADES = 10
 
@@ -112,7 +112,7 @@ def _part_bars(part: FloatArray, names: tuple[str, ...], common: float, signed: 
             chosen = features[(part[features] > 0) == above]
             rows = "".join(
                 f'<li><span class="name">{own(names[i], _LONGEST_NAME)}</span>'
-                f'<span class="value">{number(part[i])}</span>{bar(part[i], biggest, common)}</li>'
+                f'{bar(part[i], biggest, common)}<span class="value">{number(part[i])}</span></li>'
                 for i in chosen
             )
             head = f"<h4>{title}</h4>" if signed else ""
@@ -144,7 +144,7 @@ def uses_section(found: Findings) -> str:
     if labels is not None:
         named = [(own(name, _LONGEST_LABEL), i) for i, name in enumerate(labels.names)]
         made += _heat(found, "Parts × labels", named, labels.codes, order)
-    return lead(words) + made
+    return lead(words) + f'<div class="uses">{made}</div>\n'
 
 
 def _means(shares: FloatArray, group_of: IntArray, count_: int) -> FloatArray:
@@ -167,13 +167,14 @@ def _heat(
         columns = sorted(columns, key=lambda column: -sizes[column[1]])[:_MOST_COLUMNS]
         columns.sort(key=lambda column: column[1])
         title += f", the {_MOST_COLUMNS} largest"
+    top = max(float(means[:, order].max(initial=0.0)), 1e-300)
     head = "".join(f'<th scope="col"><span>{name}</span></th>' for name, _ in columns)
     rows = []
     for j in order:
         cells = []
         for _, group in columns:
             share = float(means[group, j])
-            shade = min(SHADES, int(np.ceil(SHADES * share)))
+            shade = int(np.ceil(SHADES * share / top)) if share >= 0.005 else 0
             shown = f"{100 * share:.0f}" if share >= 0.005 else "·"
             cells.append(f'<td class="u{shade}">{shown}</td>')
         rows.append(f'<tr><th scope="row">Part {j}</th>{"".join(cells)}</tr>')
