@@ -21,16 +21,28 @@ _EXPONENT = r"[eE][+-]?0*[0-9]{1,4}"
 _NUMBER = rf"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:{_EXPONENT})?"
 _WORD = r"[+-]?(?:nan|inf|infinity)"
 _TEXT = re.compile(rf"\s*(?:{_NUMBER}|{_WORD})\s*", re.IGNORECASE)
+_A_SPACE = re.compile(rb"\s")
 _TOKEN = re.compile(rf"(?:{_NUMBER}|{_WORD})".encode(), re.IGNORECASE)
-# Characters of numbers, and where one of them stands that cannot be part of one: only tokens with
-# points, signs or exponents have to be looked at.
+# Characters of numbers, by kind; whatever else stands in a file may be part of a word.
 _PLAIN = b"0123456789+-.eE \t\r\n"
 _WITH_OTHERS = re.compile(rb"\S*[^0-9+\-.eE \t\r\n]\S*")
-_MISPLACED = re.compile(
-    rb"[eE](?![+-]?0*[0-9]{1,4}(?:\s|\Z))|(?<![0-9.])[eE]"  # an exponent of something, of digits
-    rb"|\.[0-9]*\.|(?<![0-9])\.(?![0-9])"  # one point, beside a digit
-    rb"|(?<![\seE])(?<!\A)[+-]|[+-](?![0-9.])"  # a sign in front
-)
+_SPACE, _DIGIT, _SIGN, _POINT, _EXP = range(5)
+_KIND = np.zeros(256, np.uint8)
+for _kind, _characters in ((_DIGIT, b"0123456789"), (_SIGN, b"+-"), (_POINT, b"."), (_EXP, b"eE")):
+    _KIND[list(_characters)] = _kind
+# Which kind may follow which, as 5 × first + second.
+_MAY_FOLLOW = np.zeros(25, bool)
+for _first, _seconds in (
+    (_SPACE, (_SPACE, _DIGIT, _SIGN, _POINT)),
+    (_DIGIT, (_SPACE, _DIGIT, _POINT, _EXP)),
+    (_SIGN, (_DIGIT, _POINT)),
+    (_POINT, (_SPACE, _DIGIT, _EXP)),
+    (_EXP, (_DIGIT, _SIGN)),
+):
+    for _second in _seconds:
+        _MAY_FOLLOW[5 * _first + _second] = True
+# Bytes that are looked at together.
+_CHUNK = 2**22
 
 
 def is_number(text: str) -> bool:
@@ -63,14 +75,44 @@ def _as_float(value: Any) -> float:
 
 def check_numbers(body: bytes, first_line: int) -> None:
     """Refuse text between spaces and line ends that is not a number; counts lines from 1."""
+    plain = body
     if body.translate(None, _PLAIN):
         for found in _WITH_OTHERS.finditer(body):
             if _TOKEN.fullmatch(found[0]) is None:
                 raise ValueError(_complaint(body, found.start(), first_line))
-    for found in _MISPLACED.finditer(body):
-        token = _token(body, found.start())
-        if _TOKEN.fullmatch(token) is None:
-            raise ValueError(_complaint(body, found.start(), first_line))
+        plain = _WITH_OTHERS.sub(lambda word: b"0" * len(word[0]), body)
+    begin = 0
+    while begin < len(plain):
+        space = _A_SPACE.search(plain, begin + _CHUNK)
+        end = len(plain) if space is None else space.end()
+        for place in _suspects(plain[begin:end]):
+            if _TOKEN.fullmatch(_token(body, begin + place)) is None:
+                raise ValueError(_complaint(body, begin + place, first_line))
+        begin = end
+
+
+def _suspects(text: bytes) -> list[int]:
+    """Places in whole tokens of plain characters that are not those of a number.
+
+    A long exponent may turn out to be all zeros, so that the tokens are looked at again.
+    """
+    kind = np.zeros(len(text) + 2, np.uint8)  # with a space on both sides
+    np.take(_KIND, np.frombuffer(text, np.uint8), out=kind[1:-1])
+    wrong = ~_MAY_FOLLOW[5 * kind[:-1] + kind[1:]]
+    points = np.flatnonzero(kind == _POINT)
+    lone = points[(kind[points - 1] != _DIGIT) & (kind[points + 1] != _DIGIT)]
+    # In one token only an exponent may follow, and only a point.
+    special = np.flatnonzero(kind >= _POINT)
+    spaces = np.flatnonzero(kind == _SPACE)
+    token = np.searchsorted(spaces, special)
+    fine = (kind[special[:-1]] == _POINT) & (kind[special[1:]] == _EXP)
+    again = special[1:][(token[1:] == token[:-1]) & ~fine]
+    exponents = special[kind[special] == _EXP]
+    ends = spaces[np.searchsorted(spaces, exponents)]
+    signed = kind[exponents + 1] == _SIGN
+    long = exponents[ends - exponents - 1 - signed > 4]
+    found = np.concatenate([np.flatnonzero(wrong), lone - 1, again - 1, long - 1])
+    return np.minimum(found, len(text) - 1).tolist()
 
 
 def _token(body: bytes, place: int) -> bytes:
