@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +135,32 @@ def outlier_scores(talk: Talk, parts: Parts, table: Table) -> Any:
         )
         return None
     return parts.clusters.outlier_scores(parts.standardized(table.X))
+
+
+def with_fills(parts: Parts, table: Table) -> Table:
+    """The table with a record of what its model puts in place of missing values."""
+    fills = getattr(parts.model, "fill_", None)
+    record = table.record
+    if fills is None or not record.gaps:
+        return table
+    by_name = dict(zip(table.feature_names, fills.tolist(), strict=True))
+    found = {name: by_name[name] for name in record.gaps}
+    arguments = {**record.arguments, "missing": "keep"}
+    filled = sum(record.gaps.values())
+    return replace(
+        table, record=replace(record, arguments=arguments, fills=found, values_filled=filled)
+    )
+
+
+def medians_of(parts: Parts, table: Table) -> Any:
+    """For gaps in new samples of a model that did not have to fill any; None where it does."""
+    import numpy as np
+
+    from ..models.gaps import column_medians
+
+    if getattr(parts.model, "fill_", None) is not None or not isinstance(table.X, np.ndarray):
+        return None
+    return column_medians(table.X)
 
 
 def keys(table: Table, format: Format) -> dict[str, Any]:

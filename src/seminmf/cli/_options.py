@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._talk import Talk
+from ._talk import Talk, counted
 
 if TYPE_CHECKING:
     from ..io import Table
@@ -145,13 +145,22 @@ class Reading:
         missing = "drop" if drop_missing else "error" if fill is None else fill.value
         return cls(id, labels, missing, delimiter, header, encoding, max_memory, key)
 
-    def read(self, path: str, features: Any = None) -> Table:
-        from ..io import open_table, read_table, sha256_of
+    def keeping_gaps(self) -> Reading:
+        """The same for a model that fills gaps itself, with what it learned in its fit."""
+        return replace(self, missing="keep") if self.missing == Fill.median else self
+
+    def in_parts(self, path: str) -> bool:
+        """Whether the table at a path will be read in parts."""
         from ..io._sources import is_in_parts
 
+        return self.max_memory is not None or self.key is not None or is_in_parts(path)
+
+    def read(self, path: str, features: Any = None) -> Table:
+        from ..io import open_table, read_table, sha256_of
+
         options = asdict(self)
-        most, key = options.pop("max_memory"), options.pop("key")
-        if most is None and key is None and not is_in_parts(path):
+        _, key = options.pop("max_memory"), options.pop("key")
+        if not self.in_parts(path):
             return read_table(path, features=features, **options)
         for name, default in asdict(Reading()).items():
             if name in options and options[name] != default:
@@ -164,15 +173,15 @@ class Reading:
         return replace(table, record=replace(table.record, sha256=sha256_of(path)))
 
 
-def describe(talk: Talk, table: Table) -> None:
-    """Say what was read, what was skipped, and why."""
+def describe(talk: Talk, table: Table, of_whom: str = "the column") -> None:
+    """Say what was read, what was skipped, and why; and whose median stands where none was."""
     import numpy as np
     import scipy.sparse as sp
 
     n, m = table.X.shape
     sparse = sp.issparse(table.X) or getattr(table.X, "indptr", None) is not None
     kind = "sparse matrix" if sparse else "numeric"
-    parts = [f"{n:,} rows", f"{m:,} {kind} column{'s' * (m != 1)}"]
+    parts = [counted(n, "row"), counted(m, f"{kind} column")]
     if table.id_name is not None:
         parts.append(f"ids from {table.id_name!r}")
     if table.label_name is not None:
@@ -180,9 +189,10 @@ def describe(talk: Talk, table: Table) -> None:
     verb = "Read" if isinstance(table.X, np.ndarray) or sp.issparse(table.X) else "Opened"
     talk.say(f"{verb} {table.source}: {', '.join(parts)}.")
     if table.n_dropped:
-        talk.say(f"Left out {table.n_dropped:,} rows with missing values.")
-    if table.n_filled:
-        talk.say(f"Filled {table.n_filled:,} missing values with the median of their column.")
+        talk.say(f"Left out {counted(table.n_dropped, 'row')} with missing values.")
+    gaps = sum(table.record.gaps.values())
+    if gaps and not table.n_dropped:
+        talk.say(f"Filled {counted(gaps, 'missing value')} with the median of {of_whom}.")
     shown = table.skipped[:8]
     if shown:
         listed = "; ".join(f"{column.name!r}: {column.reason}" for column in shown)
@@ -209,6 +219,7 @@ class Choice:
     neighbors: int
     seed: int
     max_memory: str | None = None
+    fill: str | None = None
 
     def __post_init__(self) -> None:
         penalties = {"--strength": self.strength, "--alpha": self.alpha, "--beta": self.beta}
@@ -249,9 +260,9 @@ class Choice:
                     options[name] = getattr(self, name)
         factorizer = classes[self.model](self.components, **options)
         clusters = FactorKMeans(factorizer, n_clusters=self.clusters, random_state=self.seed)
-        if self.standardize == "none":
+        if self.standardize == "none" and self.fill is None:
             return clusters
-        return Standardized(clusters, self.standardize)  # type: ignore[arg-type]
+        return Standardized(clusters, self.standardize, fill=self.fill)  # type: ignore[arg-type]
 
 
 def image_shape_of(text: str | None, n_features: int) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,6 +43,16 @@ def read_for(
     """Samples with the features of the model, in its order where they have names."""
     if reading.max_memory is not None:
         parts.factorizer.set_params(max_memory=reading.max_memory)
+    own = getattr(parts.model, "fill_", None)
+    fills = own if own is not None else notes.get("medians")
+    if own is not None and reading.missing == "error" and not reading.in_parts(data):
+        reading = replace(reading, missing="keep")
+    elif reading.missing == "median" and fills is None:
+        raise ValueError(
+            "--fill median needs the medians of the fit, which this model does not have; fit it "
+            "again with --fill median, or leave out the rows with --drop-missing."
+        )
+    reading = reading.keeping_gaps()
     names = notes.get("feature_names") if notes.get("named") else None
     if names is None and hasattr(parts.model, "feature_names_in_"):
         names = list(parts.model.feature_names_in_)
@@ -52,7 +63,11 @@ def read_for(
             f"{parts.model.n_features_in_} features; give a table with the same columns, and say "
             "which are ids or labels with --id and --labels."
         )
-    o.describe(talk, table)
+    o.describe(talk, table, "the column in the fit")
+    if own is None and fills is not None and table.record.gaps and reading.missing == "keep":
+        from ..models.gaps import filled
+
+        table = replace(table, X=filled(table.X, fills))
     return table
 
 
@@ -164,9 +179,9 @@ def cluster(
             raise ValueError("a table needs the number of parts, as in -k 10; see --help.")
         choice = o.Choice(
             model.value, components, strength, alpha, beta, clusters, standardize.value,
-            solver.value, init.value, n_init, max_iter, tol, neighbors, seed, max_memory,
+            solver.value, init.value, n_init, max_iter, tol, neighbors, seed, max_memory, fill,
         )  # fmt: skip
-        table = reading.read(model_or_data)
+        table = reading.keeping_gaps().read(model_or_data)
         o.describe(talk, table)
         fitted, stopped = fit_watched(talk, choice, table)
         if stopped:

@@ -20,7 +20,9 @@ from ._folder import (
     Parts,
     check_target,
     folder,
+    medians_of,
     outlier_scores,
+    with_fills,
     write_report,
     write_run,
     write_tables,
@@ -73,26 +75,27 @@ def fit(
     """Factorize a table: writes model, codes, basis, clusters, outlier scores and a report."""
     choice = o.Choice(
         model.value, components, strength, alpha, beta, clusters, standardize.value,
-        solver.value, init.value, n_init, max_iter, tol, neighbors, seed, max_memory,
+        solver.value, init.value, n_init, max_iter, tol, neighbors, seed, max_memory, fill,
     )  # fmt: skip
     reading = o.Reading.chosen(
         id, labels, drop_missing, fill, delimiter, header, encoding, max_memory, key
     )
     check_target(out, force)
-    table = reading.read(data)
+    table = reading.keeping_gaps().read(data)
     o.describe(talk, table)
     shape = o.image_shape_of(image_shape, table.X.shape[1])
     began = time.monotonic()
     fitted, stopped = fit_watched(talk, choice, table, checkpoint)
     seconds = time.monotonic() - began
     parts = Parts.of(fitted)
+    table = with_fills(parts, table)
     scores = outlier_scores(talk, parts, table)
     outcome = _outcome(parts, scores, seconds, stopped)
     for line in _sentences(parts, outcome):
         talk.say(line)
     notes = {
         "feature_names": list(table.feature_names), "named": table.named, "id": table.id_name,
-        "labels": table.label_name, "image_shape": shape,
+        "labels": table.label_name, "image_shape": shape, "medians": medians_of(parts, table),
     }  # fmt: skip
     with folder(out) as scratch:
         fitted.save(scratch / MODEL, training=training.value, notes=notes)

@@ -47,6 +47,8 @@ def report(
             "original with --data FILE, or fit again."
         )
     reading = Reading(**run["reading"])
+    if getattr(parts.model, "fill_", None) is not None:
+        reading = reading.keeping_gaps()
     table = reading.read(path, list(notes["feature_names"]) if notes["named"] else None)
     shape = run["image_shape"]
     target = folder / REPORT if out is None else out

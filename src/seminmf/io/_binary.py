@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import re
 import zipfile
 import zlib
 from pathlib import Path
@@ -12,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ._numbers import check_numbers
 from ._table import Format, Raw, TableError, need
 
 _MATRIX_KEYS = ("X", "data", "arr_0")
-_CUT_NUMBER = re.compile(rb"[0-9.][eE][+-]?(?![0-9+-])")
 _NAME_KEYS = ("feature_names", "columns", "var_names")
 
 
@@ -124,20 +123,20 @@ def read_mtx(path: str, format: Format) -> Raw:
 
 
 def _check_mtx(content: bytes) -> None:
-    """Refuse what SciPy's reader does not survive: a number that ends in its exponent."""
+    """Refuse what SciPy's reader does not survive, or takes for numbers though it is none."""
     lines = io.BytesIO(content)
     banner = next(lines, b"").split()
     if len(banner) != 5 or banner[0] != b"%%MatrixMarket":
         raise ValueError("its first line is not that of a Matrix Market file")
-    for line in lines:
+    for above, line in enumerate(lines, 2):
         if line.strip() and not line.startswith(b"%"):
+            check_numbers(line, above)
             sizes = [int(size) for size in line.split()]
             break
     else:
         raise ValueError("it ends before the sizes")
-    body = lines.tell()
-    if _CUT_NUMBER.search(content, body):
-        raise ValueError("a number ends in its exponent")
-    entries = sum(1 for line in content[body:].splitlines() if line.strip())
+    body = content[lines.tell() :]
+    check_numbers(body, above + 1)
+    entries = sum(1 for line in body.splitlines() if line.strip())
     if banner[2] == b"coordinate" and entries != sizes[-1]:
         raise ValueError(f"it has {entries} entries, but says that there are {sizes[-1]}")

@@ -17,6 +17,7 @@ from .._files import PathLike
 from ._binary import read_mtx, read_npy, read_npz, read_parquet
 from ._h5ad import read_h5ad
 from ._missing import Missing, treat_missing
+from ._numbers import numbers_in
 from ._record import Record, sha256_of
 from ._table import STDIN, Format, Raw, Skipped, Table, TableError, format_of, nearest, need
 from ._text import read_text
@@ -179,7 +180,7 @@ def _numeric_columns(
         if wanted is not None and name not in wanted:
             skipped.append(Skipped(name, "not a feature of the model"))
             continue
-        values, reason = _numbers(column)
+        values, reason = _numbers(column, wanted is not None)
         if values is None and wanted is not None:
             raise TableError(f"{source}: column {name!r} is a feature of the model, but {reason}.")
         if values is None:
@@ -237,12 +238,12 @@ def _matrix_columns(
     return X[:, [place[name] for name in features]], list(features), True, skipped
 
 
-def _numbers(column: Any) -> tuple[NDArray[Any] | None, str]:
-    """A column as float64, or the reason why it is none."""
+def _numbers(column: Any, missing_too: bool) -> tuple[NDArray[Any] | None, str]:
+    """A column as float64, or the reason why it is none; one without any value if that is fine."""
     pandas = need("pandas", "tables with columns")
     series = pandas.Series(column).reset_index(drop=True)
     if series.isna().all():
-        return None, "it has no values"
+        return (np.full(len(series), np.nan), "") if missing_too else (None, "it has no values")
     types = pandas.api.types
     if types.is_complex_dtype(series.dtype):
         return None, "it has complex numbers"
@@ -250,21 +251,24 @@ def _numbers(column: Any) -> tuple[NDArray[Any] | None, str]:
         return series.to_numpy(dtype=np.float64, na_value=np.nan), ""
     if types.is_datetime64_any_dtype(series.dtype) or series.dtype.kind in "mM":
         return None, "it has dates or times"
-    present = series[series.notna()]
     if isinstance(series.dtype, pandas.CategoricalDtype):
         return None, "it has categories"
+    present = series[series.notna()]
     if present.map(lambda value: isinstance(value, bool | np.bool_)).all():
         return series.map({True: 1.0, False: 0.0}).to_numpy(dtype=np.float64), ""
     odd = next((v for v in present if not isinstance(v, str | int | float | Number)), None)
     if odd is not None:
         return None, f"it has values of type {type(odd).__name__}"
-    numbers = pandas.to_numeric(present, errors="coerce")
-    bad = present[numbers.isna()]
-    if len(bad) == 0:
-        return pandas.to_numeric(series).to_numpy(dtype=np.float64, na_value=np.nan), ""
-    if len(bad) * 2 < len(present):
-        return None, f"it has text in {len(bad)} rows, the first {bad.iloc[0]!r} in row " + str(
-            bad.index[0] + 1
+    numbers, bad = numbers_in(present.to_numpy(dtype=object))
+    if not bad.any():
+        values = np.full(len(series), np.nan)
+        values[present.index] = numbers
+        return values, ""
+    if bad.sum() * 2 < len(bad):
+        first = int(bad.argmax())
+        return None, (
+            f"it has text in {int(bad.sum())} rows, the first {present.iloc[first]!r} in row "
+            f"{present.index[first] + 1}"
         )
     return None, "it has text"
 
