@@ -191,7 +191,9 @@ def spread(places: FloatArray, radius: float, size: FloatArray) -> FloatArray:
     Samples with nearly the same codes would otherwise be one disc; now they are a heap of discs
     that is the larger, the more they are.
     """
-    places = np.array(places, dtype=np.float64)
+    # Whatever the order in which samples come, the dots are the same.
+    given = np.lexsort(np.asarray(places, dtype=np.float64).T)
+    places = np.asarray(places, dtype=np.float64)[given]
     # Equal places are a sunflower first, because nothing says into which direction they should go.
     _, place_of, sizes = np.unique(
         np.round(places / radius), axis=0, return_inverse=True, return_counts=True
@@ -206,7 +208,9 @@ def spread(places: FloatArray, radius: float, size: FloatArray) -> FloatArray:
     low, high = places.min(axis=0, initial=np.inf), places.max(axis=0, initial=-np.inf)
     least, most = np.minimum(low, radius), np.maximum(high, size - radius)
     places = radius + (places - least) * (size - 2 * radius) / (most - least)
-    return np.clip(_moved_apart(places, radius), radius, size - radius)
+    found = np.empty_like(places)
+    found[given] = np.clip(_moved_apart(places, radius), radius, size - radius)
+    return found
 
 
 def _moved_apart(places: FloatArray, radius: float) -> FloatArray:

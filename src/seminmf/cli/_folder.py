@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -214,9 +215,14 @@ def write_tables(scratch: Path, parts: Parts, table: Table, scores: Any) -> dict
 
 
 def write_report(
-    path: Path, parts: Parts, table: Table, image_shape: tuple[int, int] | None, title: str | None
+    path: Path,
+    parts: Parts,
+    table: Table,
+    image_shape: tuple[int, int] | None,
+    title: str | None,
+    command: list[str],
 ) -> None:
-    """The page about a fit; samples without ids go by their row in the file."""
+    """The page about a fit."""
     from ..reporting import report
 
     if in_parts(table):
@@ -224,14 +230,6 @@ def write_report(
             f"it would show samples, and {table.source} is read in parts. Fit to a part of it that "
             "fits in memory to see one."
         )
-
-    ids = [f"row {row + 1}" for row in table.rows] if table.ids is None else table.ids
     report(
-        parts.clusters,
-        parts.standardized(table.X),
-        labels=table.labels,
-        ids=ids,
-        feature_names=table.feature_names if table.named else None,
-        image_shape=image_shape,
-        title=title,
+        parts.model, table, image_shape=image_shape, title=title, command=shlex.join(command)
     ).save(path)

@@ -97,11 +97,12 @@ def fit(
         "feature_names": list(table.feature_names), "named": table.named, "id": table.id_name,
         "labels": table.label_name, "image_shape": shape, "medians": medians_of(parts, table),
     }  # fmt: skip
+    typed = ["seminmf", *sys.argv[1:]]
     with folder(out) as scratch:
         fitted.save(scratch / MODEL, training=training.value, notes=notes)
         files = {"model": MODEL, **write_tables(scratch, parts, table, scores)}
         try:
-            write_report(scratch / REPORT, parts, table, shape, title)
+            write_report(scratch / REPORT, parts, table, shape, title, typed)
             files["report"] = REPORT
         except (ValueError, ImportError) as error:
             talk.warn(f"There is no report: {error}")
@@ -109,7 +110,7 @@ def fit(
             "format": RUN_FORMAT,
             "version": 1,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "command": ["seminmf", *sys.argv[1:]],
+            "command": typed,
             "data": asdict(table.record),
             "reading": asdict(reading),
             "options": asdict(choice),

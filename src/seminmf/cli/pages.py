@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ._command import app, command
-from ._folder import REPORT, read_run, write_report
+from ._folder import REPORT, read_run, with_fills, write_report
 from ._options import Reading
 from ._talk import Talk
 from .applying import load_model
@@ -50,11 +50,12 @@ def report(
     if getattr(parts.model, "fill_", None) is not None:
         reading = reading.keeping_gaps()
     table = reading.read(path, list(notes["feature_names"]) if notes["named"] else None)
-    shape = run["image_shape"]
+    table, shape = with_fills(parts, table), run["image_shape"]
     target = folder / REPORT if out is None else out
     write_report(
-        target, parts, table, None if shape is None else tuple(shape), title or run["title"]
-    )
+        target, parts, table, None if shape is None else tuple(shape), title or run["title"],
+        run["command"],
+    )  # fmt: skip
     talk.result = {"report": str(target)}
     talk.say(f"Report: {target}")
 

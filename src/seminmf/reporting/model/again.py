@@ -56,8 +56,13 @@ def _home(kind: type) -> str | None:
 
 
 def parameters(estimator: Any) -> dict[str, Any]:
-    """Names and values in the order of the signature, without how the fit is watched."""
+    """Names and values in the order of the signature, without how the fit is watched.
+
+    The seed is the one that the fit had, also if it had to draw it.
+    """
     values = estimator.get_params(deep=False)
+    if "random_state" in values:
+        values["random_state"] = _seed(estimator)
     order = list(inspect.signature(type(estimator)).parameters)
     return {name: values[name] for name in order if name in values and name not in WATCHING}
 
@@ -108,9 +113,7 @@ class _Program:
                 ]
                 lines.append(f"{indent}    steps=[\n{''.join(steps)}{indent}    ],\n")
                 continue
-            if key == "random_state":
-                inner = _seed(value)
-            elif key == "model":
+            if key == "model":
                 inner = getattr(value, "model_", inner)  # it knows the seed that it drew
             told = self.expression(inner, key, indent + "    ")
             lines.append(f"{indent}    {key}={told},\n")
@@ -141,11 +144,9 @@ def recipe(found: Findings) -> str:
     options, notes = "", []
     if origin.record is None:
         notes.append(f"# X: the table of {counted(n, 'sample')} × {counted(m, 'feature')}")
-        given = (("labels", about.labels), ("ids", about.ids))
-        for name, there in (*given, ("feature_names", about.named or None)):
-            if there is not None:
-                notes.append(f"# {name}: as on this page")
-                options += f", {name}={name}"
+        for name in origin.given:
+            notes.append(f"# {name}: as on this page")
+            options += f", {name}={name}"
     else:
         program.imports["seminmf.io"] = {origin.record.call().partition("(")[0]}
         if origin.command is not None:

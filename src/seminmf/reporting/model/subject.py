@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +49,8 @@ class Origin:
     record: Record | None = None
     command: str | None = None
     title: str | None = None
+    given: tuple[str, ...] = ()
+    """Which of labels, ids and names of features were passed beside the samples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,10 @@ def checked_subject(
         given = _texts("feature_names", given, raw.shape[1], "feature")
     seen = given if raw is data else inner.names(given)
     names = None if seen is None else _texts("feature_names", seen, m, "feature")
+    passed = {"labels": labels, "ids": ids, "feature_names": feature_names}
+    origin = replace(
+        origin or Origin(), given=tuple(name for name, value in passed.items() if value is not None)
+    )
     if ids is None and index is not None:
         ids = index
     checked = Subject(
@@ -134,9 +140,9 @@ def checked_subject(
         None if ids is None else _texts("ids", ids, n, "sample"),
         None if labels is None else _labels(labels, n),
         _numbered(m) if names is None else names,
-        names is not None,
+        names is not None and names != _numbered(m),
         None if image_shape is None else _image_shape(image_shape, m),
-        origin or Origin(),
+        origin,
     )
     _probe(checked)
     return checked
@@ -145,7 +151,11 @@ def checked_subject(
 def _samples(model: Any, inner: Unwrapped, X: Any) -> tuple[Any, Any]:
     """Samples as they were passed, and as the factorization sees them."""
     if not hasattr(model, "steps"):
-        raw = validate_data(model, X, accept_sparse="csr", dtype=_KINDS, reset=False)
+        # A model that fills gaps has them in its data.
+        whole = getattr(model, "fill_", None) is None
+        raw = validate_data(
+            model, X, accept_sparse="csr", dtype=_KINDS, reset=False, ensure_all_finite=whole
+        )
         return raw, inner.seen(raw) if inner.before else raw
     # What a pipeline begins with may be anything; the factorization sees numbers.
     data = check_array(inner.seen(X), accept_sparse="csr", dtype=_KINDS)
