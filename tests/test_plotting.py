@@ -93,7 +93,7 @@ def test_unfitted_models_are_named(function: Any, model: Any) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_other_things_are_no_models(function: Any) -> None:
-    with pytest.raises(TypeError, match=r"model must be a fitted factorization of seminmf.* got array"):
+    with pytest.raises(TypeError, match=r"must be a fitted factorization of seminmf.* got array"):
         function(np.ones((3, 3)))
 
 

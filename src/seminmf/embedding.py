@@ -22,7 +22,10 @@ from scipy.spatial import cKDTree
 
 from ._types import FloatArray, IntArray
 
-__all__ = ["FRAME", "Dots", "Map", "code_map", "far_fence", "fit_plane", "neighbour_map", "plane", "spread"]
+__all__ = [
+    "FRAME", "Dots", "Map", "code_map", "far_fence", "fit_plane", "neighbour_map", "plane",
+    "spread",
+]  # fmt: skip
 
 # Values this many deviations above the median are far out.
 FAR = 6.0

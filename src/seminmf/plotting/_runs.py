@@ -46,7 +46,7 @@ def plot_convergence(
     histories = {name: unwrap(m).factorizer.objective_history_ for name, m in models.items()}
     with canvas(ax, dark, 1, (1, 1), (6.4, 3.6)) as (theme, (axes,)):
         for number, (name, history) in enumerate(histories.items()):
-            colour = theme.l21 if len(histories) == 1 else theme.categories[number % len(theme.categories)]
+            colour = theme.categories[number % len(theme.categories)]
             if relative:
                 # The last value itself, and what is not above it, has no logarithm.
                 excess = history / history[-1] - 1 if history[-1] != 0 else history

@@ -30,7 +30,7 @@ class Unwrapped:
     clusters: Any
     """The `FactorKMeans` around it, or None."""
     before: tuple[Any, ...]
-    """What samples go through first: pipelines of transformers and `Standardized`, outermost first."""
+    """What samples go through: pipelines of transformers and `Standardized`, outermost first."""
 
     def seen(self, X: Any) -> Any:
         """Samples as the factorization sees them."""
@@ -85,8 +85,8 @@ def sample_map(fitted: Any, by: str = "codes", rows: Any = None) -> Map:
     """The samples of a fit by their "codes" or by their "neighbours".
 
     With ``rows`` the map is of some samples only; by codes, all of them still choose the plane.
-    Neighbours are those of the fit, or, if it had none, or they are more than can be laid out, those
-    by what the parts make of the samples.
+    Neighbours are those of the fit, or, if it had none or too many samples, those by what the parts
+    make of the samples.
     """
     codes, residuals = np.asarray(fitted.codes_), np.asarray(fitted.residuals_)
     whole = code_map(codes, residuals)

@@ -32,7 +32,8 @@ def advice_box(found: Findings) -> str:
     if not told:
         return (
             '<aside class="advice quiet" id="advice" aria-label="Advice"><p>Nothing was found that '
-            "speaks against this fit: it converged, and its columns are of like scales.</p></aside>\n"
+            "speaks against this fit: it converged, and its columns are of like scales.</p>"
+            "</aside>\n"
         )
     items = "".join(f"<li>{words}</li>" for words in told)
     return (
@@ -59,7 +60,8 @@ def _convergence(found: Findings) -> list[str]:
 
 def _columns(found: Findings) -> list[str]:
     about, columns = found.subject, found.overview.columns
-    names, told = about.raw_names, []
+    names = about.raw_names
+    told: list[str] = []
     moving = np.flatnonzero(columns.spread > 0)
     if len(moving) > 1 and not about.inner.before and about.image_shape is None:
         order = moving[np.argsort(columns.spread[moving], kind="stable")]
@@ -93,33 +95,36 @@ def _columns(found: Findings) -> list[str]:
 
 def _explained(found: Findings) -> list[str]:
     k, best = found.shape[2], found.overview.best
-    ours, told = found.explained_inside, []
+    ours = found.explained_inside
+    told: list[str] = []
     if not np.isfinite(ours) or not best.any():
         return told
     most, twice = float(best[min(k, len(best)) - 1]), float(best[min(2 * k, len(best)) - 1])
     if twice - most > _WORTH:
         told.append(
-            f"<strong>More parts?</strong> {counted(k, 'part')} {'explains' if k == 1 else 'explain'} "
-            f"{percent(ours)} of the squares; any {count(k)} directions at most {percent(most)}, "
-            f"twice as many up to {percent(twice)}. If the rest is not noise, try a larger "
-            "<code>n_components</code> (<code>-k</code>)."
+            f"<strong>More parts?</strong> {counted(k, 'part')} "
+            f"{'explains' if k == 1 else 'explain'} {percent(ours)} of the squares; "
+            f"any {count(k)} directions at most {percent(most)}, twice as many up to "
+            f"{percent(twice)}. If the rest is not noise, try a larger <code>n_components</code> "
+            "(<code>-k</code>)."
         )
     if most - ours > _WORTH:
         told.append(
-            f"<strong>Held back.</strong> {count(k)} directions could explain {percent(most)} of the "
-            f"squares, these parts explain {percent(ours)}: the penalties are strong. Where the "
-            "fit to the data matters more than clusters, try a smaller <code>strength</code>."
+            f"<strong>Held back.</strong> {count(k)} directions could explain {percent(most)} of "
+            f"the squares, these parts explain {percent(ours)}: the penalties are strong. Where "
+            "the fit to the data matters more than clusters, try a smaller <code>strength</code>."
         )
     return told
 
 
 def _parts(found: Findings) -> list[str]:
-    fitted, told = found.subject.factorizer, []
+    fitted = found.subject.factorizer
+    told: list[str] = []
     k, off = len(fitted.components_), len(fitted.components_) - fitted.n_active_
     if off:
         told.append(
-            f"<strong>Parts that are not needed.</strong> {count(off)} of {count(k)} parts are zero; "
-            f"<code>n_components={fitted.n_active_}</code> gives as much."
+            f"<strong>Parts that are not needed.</strong> {count(off)} of {count(k)} parts are "
+            f"zero; <code>n_components={fitted.n_active_}</code> gives as much."
         )
     stability = getattr(fitted, "stability_", None)
     if stability is not None:

@@ -1,4 +1,4 @@
-"""The Python that makes the same model again: from the file, with the parameters and seeds it had."""
+"""The Python that makes the same model again: file, parameters and seeds."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def value_text(value: Any) -> str:
     """A parameter's value in a table: short, whatever it is."""
     if _writable(value):
         return _literal(value)
-    shape = getattr(value, "shape", None)
+    shape = None if isinstance(value, type) else getattr(value, "shape", None)
     if shape is not None:
         return f"{type(value).__name__} of shape {tuple(shape)}"
     if isinstance(value, tuple):
@@ -103,8 +103,10 @@ class _Program:
             self.missing[name] = value_text(value)
             return name
         self.imports.setdefault(home, set()).add(type(value).__name__)
-        lines = []
+        lines, signature = [], inspect.signature(type(value)).parameters
         for key, inner in parameters(value).items():
+            if not _writable(inner) and inner is signature[key].default:
+                continue
             if key == "steps":
                 steps = [
                     f"{indent}        ({_literal(title)}, "
@@ -140,7 +142,7 @@ def recipe(found: Findings) -> str:
     """A program; what is not a plain value, and X where it is of no file, has to be there."""
     about, program = found.subject, _Program()
     expression = program.expression(about.model, "model")
-    origin, n, m = about.origin, *about.raw.shape
+    origin, (n, m) = about.origin, about.raw.shape
     options, notes = "", []
     if origin.record is None:
         notes.append(f"# X: the table of {counted(n, 'sample')} × {counted(m, 'feature')}")

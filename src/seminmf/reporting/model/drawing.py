@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ..._types import FloatArray, IntArray
+from ..._words import counted
 from .markup import count, number, text
 
 __all__ = ["bar", "histogram", "line", "profile", "spreads"]
@@ -90,7 +91,7 @@ def line(history: FloatArray) -> str:
     body += f'<circle class="end" cx="{points[-1].split()[0]}" cy="{points[-1].split()[1]}" r="5"/>'
     label = (
         f"Line chart: the objective falls from {number(values[0], 4)} to {number(values[-1], 4)} "
-        f"in {len(history)} iterations."
+        f"in {counted(len(history), 'iteration')}."
     )
     return _chart(label, body, "iteration", "objective")
 

@@ -10,8 +10,8 @@ from html import escape
 from typing import Any
 
 __all__ = [
-    "count", "factor", "json_block", "lead", "middle", "number", "own", "percent", "plain", "reading",
-    "scrolling", "segments", "short", "table", "text",
+    "count", "factor", "json_block", "lead", "middle", "number", "own", "percent", "plain",
+    "reading", "scrolling", "segments", "short", "table", "text",
 ]  # fmt: skip
 
 # Characters that are no text: controls, halves of surrogate pairs, non-characters.
@@ -111,7 +111,7 @@ def scrolling(content: str, label: str) -> str:
 
 
 def segments(name: str, title: str, choices: Sequence[tuple[str, str]], chosen: str) -> str:
-    """Some choices of which one holds; ``name`` is that of the group, each has the id name-value."""
+    """Some choices of which one holds; each has the name of the group and its own in its id."""
     radios = "".join(
         f'<input type="radio" name="{name}" id="{name}-{value}" value="{value}"'
         f'{" checked" if value == chosen else ""}><label for="{name}-{value}">{words}</label>'

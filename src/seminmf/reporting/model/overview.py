@@ -58,7 +58,8 @@ def look_over(about: Subject, inside: NDArray[np.bool_]) -> Overview:
 def _columns(X: Any) -> Columns:
     n, m = X.shape
     X = X.tocsc() if sp.issparse(X) else X
-    found = [_measured(X[:, a : a + step]) for step in [max(1, _BLOCK // n)] for a in range(0, m, step)]
+    step = max(1, _BLOCK // n)
+    found = [_measured(X[:, a : a + step]) for a in range(0, m, step)]
     return Columns(*(np.concatenate(values) for values in zip(*found, strict=True)))
 
 
@@ -129,7 +130,8 @@ def _tables(about: Subject, seen: Overview) -> str:
         many = order[:_MANY]
         title = f"Columns by spread{'' if m <= _MANY else f', the first {_MANY} of {m:,}'}"
         more = _column_table(about, columns, many, title)
-        content += f"<details><summary>Show {counted(len(many), 'column')}</summary>{more}</details>\n"
+        head = f"<summary>Show {counted(len(many), 'column')}</summary>"
+        content += f"<details>{head}{more}</details>\n"
     return content
 
 

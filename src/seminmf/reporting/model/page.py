@@ -30,7 +30,7 @@ def _asset(name: str) -> str:
 def _style() -> str:
     """The style sheet, behind the colours of marks: the same as in matplotlib."""
     pairs = {"pos": (LIGHT.l21, DARK.l21), "neg": (LIGHT.below, DARK.below)}
-    steps = [theme.steps + (theme.below,) for theme in (LIGHT, DARK)]
+    steps = [(*theme.steps, theme.below) for theme in (LIGHT, DARK)]
     both = (("cat", LIGHT.categories, DARK.categories), ("score", *steps))
     for name, light, dark in both:
         pairs |= {f"{name}-{i}": pair for i, pair in enumerate(zip(light, dark, strict=True))}

@@ -50,9 +50,7 @@ def lay_out(
     by_codes = sample_map(fitted, "codes", drawn)
     by_neighbours = sample_map(fitted, "neighbours", drawn)
     left_out = int(flagged.sum() - flagged[drawn].sum())
-    return Plane(
-        drawn, by_codes.dots(), by_neighbours.dots(), by_codes.axes, len(scores), left_out
-    )
+    return Plane(drawn, by_codes.dots(), by_neighbours.dots(), by_codes.axes, len(scores), left_out)
 
 
 def _selection(

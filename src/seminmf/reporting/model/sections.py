@@ -74,9 +74,9 @@ def _objective(found: Findings) -> str:
 def _map(found: Findings) -> str:
     words = (
         "Each point is a sample. By codes, samples that are made of the same parts in similar "
-        "amounts are near each other; by neighbours, those that are alike in the data. Point at one, "
-        "touch it, or use the arrow keys to see what it is; drag and pinch, or + and −, to look "
-        "closer."
+        "amounts are near each other; by neighbours, those that are alike in the data. Point at "
+        "one, touch it, or use the arrow keys to see what it is; drag and pinch, or + and −, to "
+        "look closer."
     )
     return lead(words) + map_figure(found)
 
@@ -84,16 +84,13 @@ def _map(found: Findings) -> str:
 def _again(found: Findings) -> str:
     about = found.subject
     fitted = about.factorizer
+    around = [] if about.clusters is None else [("FactorKMeans ", about.clusters)]
     rows = [
-        (f"<code>{text(name)}</code>", f"<code>{text(short(value_text(value), 80))}</code>")
-        for name, value in parameters(fitted).items()
+        (f"{whose}<code>{text(name)}</code>", f"<code>{text(short(value_text(value), 80))}</code>")
+        for whose, estimator in (("", fitted), *around)
+        for name, value in parameters(estimator).items()
+        if name != "factorizer"
     ]
-    if about.clusters is not None:
-        rows += [
-            (f"FactorKMeans <code>{name}</code>", f"<code>{text(short(value_text(value), 80))}</code>")
-            for name, value in parameters(about.clusters).items()
-            if name != "factorizer"
-        ]
     outcome = [
         ("objective", number(fitted.objective_, 6)),
         ("parts in use", f"{count(fitted.n_active_)} of {count(len(fitted.components_))}"),

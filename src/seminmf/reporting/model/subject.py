@@ -123,8 +123,10 @@ def checked_subject(
         )
     if given is not None:
         given = _texts("feature_names", given, raw.shape[1], "feature")
-    seen = given if raw is data else inner.names(given)
+    seen = given if raw is data and given is not None else inner.names(given)
     names = None if seen is None else _texts("feature_names", seen, m, "feature")
+    if raw is data:
+        given = names
     passed = {"labels": labels, "ids": ids, "feature_names": feature_names}
     origin = replace(
         origin or Origin(), given=tuple(name for name, value in passed.items() if value is not None)
@@ -156,7 +158,9 @@ def _samples(model: Any, inner: Unwrapped, X: Any) -> tuple[Any, Any]:
         raw = validate_data(
             model, X, accept_sparse="csr", dtype=_KINDS, reset=False, ensure_all_finite=whole
         )
-        return raw, inner.seen(raw) if inner.before else raw
+        if not inner.before:
+            return raw, raw
+        return raw, inner.seen(X if model is inner.before[0] else raw)  # with the names it knows
     # What a pipeline begins with may be anything; the factorization sees numbers.
     data = check_array(inner.seen(X), accept_sparse="csr", dtype=_KINDS)
     kind = X.dtype.kind if sp.issparse(X) else np.asarray(X).dtype.kind
