@@ -140,7 +140,8 @@
       const anchor = members.reduce((best, i) => (far(i) < far(best) ? i : best));
       const word = kind === "cluster" ? String(group) : data.labels[group];
       const shown = word.length > 24 ? `${word.slice(0, 14)}…${word.slice(-8)}` : word;
-      const label = drawing("text", { "font-size": size.toFixed(1) }, names, shown);
+      const label = drawing("text", {}, names, shown);
+      label.style.fontSize = `${size.toFixed(1)}px`;
       const half = label.getComputedTextLength() / 2 + 3 * unit;
       const high = size * 0.62;
       let place = null;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from ..._types import FloatArray, IntArray
@@ -21,7 +23,9 @@ _MOST_PARTS, _FEW, _MANY, _MOST_COLUMNS = 60, 12, 50, 40
 _SIGNAL = 8
 _LONGEST_SIDE = 96
 # Longest name of a feature that fits on a card, and of a label above a column.
-_LONGEST_NAME, _LONGEST_LABEL = 38, 18
+_LONGEST_NAME, _LONGEST_LABEL = 34, 18
+# Longest name of a column that is not turned.
+_UPRIGHT = 4
 # Shades of a heat map.
 SHADES = 10
 
@@ -178,7 +182,8 @@ def _heat(
             shown = f"{100 * share:.0f}" if share >= 0.005 else "·"
             cells.append(f'<td class="u{shade}">{shown}</td>')
         rows.append(f'<tr><th scope="row">Part {j}</th>{"".join(cells)}</tr>')
-    kind = "heat slanted" if any(name.startswith("<bdi") for name, _ in columns) else "heat"
+    longest = max(len(re.sub("<.*?>", "", name)) for name, _ in columns)
+    kind = "heat" if longest <= _UPRIGHT else "heat turned"
     corner = '<th scope="col"><span class="hidden">Part</span></th>'
     inner = (
         f'<table class="{kind}"><caption>{text(title)}</caption><thead><tr>{corner}{head}</tr>'
