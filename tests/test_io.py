@@ -280,10 +280,13 @@ def test_ids_and_labels_stay_text(tmp_path: Path) -> None:
 
 
 def test_text_among_numbers_is_told(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "t.csv", "a,b\n1,2\n3,4\n5,?\n")
+    path = write_text(tmp_path / "t.csv", "a,b\n1,2\n3,4\n5,*\n")
     (skipped,) = read_table(path).skipped
     assert skipped.name == "b"
-    assert skipped.reason == "it has text in 1 rows, the first '?' in row 3"
+    assert skipped.reason == (
+        "it has text in 1 row, the first '*' in row 3 (--na-values '*' if it stands for a missing "
+        "value)"
+    )
 
 
 @given(
@@ -381,7 +384,7 @@ def test_files_that_are_not_what_they_seem(tmp_path: Path) -> None:
         read_table(tmp_path / "nowhere" / "t.csv")
     with pytest.raises(TableError, match="is a folder"):
         read_table(tmp_path)
-    for name in ("t.xlsx", "t", "t.npy.gz"):
+    for name in ("t.xls", "t", "t.npy.gz"):
         (tmp_path / name).write_bytes(b"?")
         with pytest.raises(TableError, match=r"unknown kind of file; known are \.csv"):
             read_table(tmp_path / name)
@@ -589,7 +592,7 @@ def test_a_record_reads_the_same_table_again(tmp_path: Path) -> None:
     assert (record.rows, record.columns, record.kind) == (3, 2, "csv")
     assert record.arguments == {
         "id": "id", "labels": "kind", "missing": "median", "header": True, "delimiter": ";",
-        "encoding": "utf-8",
+        "decimal": ",", "encoding": "utf-8",
     }  # fmt: skip
     assert (record.gaps, record.fills, record.values_filled) == ({"a": 1}, {"a": 2.5}, 1)
     assert Record(**json.loads(json.dumps(asdict(record)))) == record

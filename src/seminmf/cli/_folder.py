@@ -66,29 +66,51 @@ def check_target(out: Path, force: bool) -> None:
 
 
 @contextmanager
-def folder(out: Path) -> Iterator[Path]:
+def folder(out: Path, force: bool) -> Iterator[Path]:
     """A folder to write to, whose files come to stand in ``out`` at the end.
 
-    A new folder appears by one renaming. In one that is there each file is replaced in one step,
-    `RUN` last; what an earlier fit left and this one does not write is removed, and what is not
-    from a fit stays.
+    A new folder appears by one renaming; if another fit was faster, this one writes nothing. With
+    ``force`` each file of an earlier fit is replaced in one step, `RUN` last; what it left and this
+    one does not write is removed, and what is not from a fit stays.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     scratch = beside(out.absolute())
     scratch.mkdir()
     try:
         yield scratch
-        if not out.exists():
-            scratch.rename(out)
+        if not (out / RUN).is_file():
+            _appear(scratch, out)
             return
+        if not force:
+            raise FileExistsError(
+                f"--out {out} was written by another fit meanwhile, and stays as it is; choose "
+                "another folder."
+            )
         old = set(_files_of(out))
         names = sorted((file.name for file in scratch.iterdir()), key=lambda name: name == RUN)
         for name in names:
             (scratch / name).replace(out / name)
         for name in old - set(names):
             (out / name).unlink(missing_ok=True)
+    except OSError as error:
+        if isinstance(error.filename, str):  # as it would have been called
+            error.filename = error.filename.replace(str(scratch), str(out))
+        raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _appear(scratch: Path, out: Path) -> None:
+    """Rename a folder to one that is not there, or is empty; no other can come between."""
+    try:
+        scratch.replace(out)
+    except OSError as error:
+        if not out.is_dir():
+            raise
+        raise FileExistsError(
+            f"--out {out} is not empty any more: another program has written there meanwhile "
+            f"({error.strerror}). Choose another folder."
+        ) from None
 
 
 def _files_of(out: Path) -> list[str]:

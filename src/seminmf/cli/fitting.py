@@ -40,13 +40,12 @@ def fit(
     data: o.DataArgument,
     components: o.Components,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    reading: o.Reading,
     model: o.ModelOption = o.Model.l21,
     strength: o.Strength = None,
     alpha: o.Alpha = None,
     beta: o.Beta = None,
     clusters: o.Clusters = None,
-    labels: o.LabelsOption = None,
-    id: o.IdOption = None,
     standardize: o.StandardizeOption = o.Standardize.none,
     solver: o.SolverOption = o.Solver.cd,
     init: o.InitOption = o.Init.auto,
@@ -61,13 +60,6 @@ def fit(
         str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
     ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
-    drop_missing: o.DropMissing = False,
-    fill: o.FillOption = None,
-    delimiter: o.Delimiter = None,
-    header: o.Header = None,
-    encoding: o.Encoding = "utf-8",
-    max_memory: o.MaxMemory = None,
-    key: o.Key = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier fit in the folder.")
     ] = False,
@@ -75,13 +67,12 @@ def fit(
     """Factorize a table: writes model, codes, basis, clusters, outlier scores and a report."""
     choice = o.Choice(
         model.value, components, strength, alpha, beta, clusters, standardize.value,
-        solver.value, init.value, n_init, max_iter, tol, neighbors, seed, max_memory, fill,
+        solver.value, init.value, n_init, max_iter, tol, neighbors, seed,
+        reading.max_memory, reading.fill,
     )  # fmt: skip
-    reading = o.Reading.chosen(
-        id, labels, drop_missing, fill, delimiter, header, encoding, max_memory, key
-    )
     check_target(out, force)
     table = reading.keeping_gaps().read(data)
+    table = o.with_hint(table, choice)
     o.describe(talk, table)
     shape = o.image_shape_of(image_shape, table.X.shape[1])
     began = time.monotonic()
@@ -98,7 +89,7 @@ def fit(
         "labels": table.label_name, "image_shape": shape, "medians": medians_of(parts, table),
     }  # fmt: skip
     typed = ["seminmf", *sys.argv[1:]]
-    with folder(out) as scratch:
+    with folder(out, force) as scratch:
         fitted.save(scratch / MODEL, training=training.value, notes=notes)
         files = {"model": MODEL, **write_tables(scratch, parts, table, scores)}
         try:

@@ -1,4 +1,4 @@
-"""Tables in and out: CSV and TSV, Parquet, NPY and NPZ, Matrix Market, H5AD.
+"""Tables in and out: CSV and TSV, Excel, JSON lines, Parquet, Feather, NPY, NPZ, MTX, H5AD, 10x.
 
 `read_table` turns a file into numbers and says what it did not take as numbers and why, in a
 `Record` from which the same table can be read again;
@@ -7,6 +7,7 @@ input. Every mistake in a file is a `TableError` of one line that names the file
 and the remedy.
 """
 
+from ._columns import scale_hint
 from ._read import read_table
 from ._record import Record, sha256_of
 from ._sources import open_table
@@ -21,6 +22,7 @@ __all__ = [
     "TableError",
     "open_table",
     "read_table",
+    "scale_hint",
     "sha256_of",
     "write_table",
 ]

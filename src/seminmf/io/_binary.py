@@ -27,8 +27,13 @@ def read_parquet(path: str, format: Format) -> Raw:
     except (arrow.ArrowInvalid, arrow.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise TableError(f"{path} is not a Parquet file, or is damaged: {reason}") from None
+    return frame_columns(frame, format)
+
+
+def frame_columns(frame: Any, format: Format) -> Raw:
+    """Those of a data frame; an index that is more than a count is a column too."""
     raw = Raw(format, {str(name): frame[name] for name in frame.columns})
-    if isinstance(frame.index, pandas.RangeIndex):
+    if isinstance(frame.index, need("pandas", "tables with columns").RangeIndex):
         return raw
     if frame.index.name is not None:
         raw.columns[str(frame.index.name)] = frame.index.to_series()

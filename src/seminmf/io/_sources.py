@@ -13,6 +13,7 @@ from .._files import PathLike
 from ..sources.adapters import ParquetSource, Source, is_number_type, parquet_schema
 from ..sources.opening import open_source
 from ._record import Record
+from ._sheets import is_10x
 from ._table import Format, Skipped, Table, TableError
 
 # What is never read as a whole.
@@ -21,6 +22,8 @@ _IN_PARTS = (".zarr", ".h5", ".hdf5")
 
 def is_in_parts(path: str) -> bool:
     """Whether a path is one that only `open_table` takes."""
+    if is_10x(path):
+        return False
     return Path(path).suffix.lower() in _IN_PARTS or Path(path).is_dir()
 
 

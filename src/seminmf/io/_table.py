@@ -16,10 +16,11 @@ from ._record import Record
 
 # Endings of file names, each with the kind of file; ".gz" may follow where text is stored.
 KINDS = {
-    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".parquet": "parquet",
-    ".pq": "parquet", ".npy": "npy", ".npz": "npz", ".mtx": "mtx", ".h5ad": "h5ad",
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".data": "csv", ".dat": "csv",
+    ".xlsx": "xlsx", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
+    ".feather": "feather", ".npy": "npy", ".npz": "npz", ".mtx": "mtx", ".h5ad": "h5ad",
 }  # fmt: skip
-COMPRESSED = ("csv", "mtx")
+COMPRESSED = ("csv", "mtx", "jsonl")
 STDIN = "-"
 
 
@@ -97,6 +98,10 @@ class Raw:
     found: dict[str, Any] = field(default_factory=dict)
     """Arguments of `read_table` that would have said what the reader found out by itself."""
     remarks: list[str] = field(default_factory=list)
+    thousands: str | None = None
+    """What stands between the thousands of numbers in text."""
+    line_1: list[str] | None = None
+    """The first line of a text file that was taken as a sample."""
 
 
 def format_of(path: str) -> Format:
