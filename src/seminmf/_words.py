@@ -6,8 +6,10 @@ __all__ = ["counted", "plural"]
 
 
 def plural(number: int, noun: str) -> str:
-    """The noun for so many: "row" or "rows"."""
-    return noun if number == 1 else f"{noun}s"
+    """The noun for so many: "row" or "rows", "entry" or "entries"."""
+    if number == 1:
+        return noun
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._talk import Talk, counted
+from .._words import counted
+from ._talk import Talk
 
 if TYPE_CHECKING:
     from ..io import Table

@@ -26,11 +26,6 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def counted(number: int, what: str) -> str:
-    """``1 row``, ``1,200 rows``."""
-    return f"{number:,} {what}{'s' * (number != 1)}"
-
-
 class Talk:
     """Words go to standard output, or to standard error where the output carries data."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import counted
 from . import _options as o
 from ._command import Stopped, app, command
 from ._folder import (
@@ -163,11 +164,11 @@ def _sentences(parts: Parts, outcome: dict[str, Any]) -> list[str]:
     k, off = outcome["n_components"], outcome["n_components"] - outcome["n_active"]
     zero = f" ({off} of them zero)" if off else ""
     far = outcome["outliers"]
-    counted = "" if far is None else f"; {far:,} outlier{'s' * (far != 1)}"
+    outliers = "" if far is None else f"; {counted(far, 'outlier')}"
     return [
-        f"{outcome['model']} with {k} part{'s' * (k != 1)}{zero}: objective "
-        f"{outcome['objective']:.6g} after {outcome['n_iter']} iterations ({how}), "
+        f"{outcome['model']} with {counted(k, 'part')}{zero}: objective "
+        f"{outcome['objective']:.6g} after {counted(outcome['n_iter'], 'iteration')} ({how}), "
         f"{duration(outcome['seconds'])}.",
-        f"{len(sizes)} cluster{'s' * (len(sizes) != 1)} of {sizes.min():,} to {sizes.max():,} "
-        f"samples{counted}.",
+        f"{counted(len(sizes), 'cluster')} of {sizes.min():,} to {sizes.max():,} "
+        f"samples{outliers}.",
     ]

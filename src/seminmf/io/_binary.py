@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._words import counted
 from ._numbers import check_numbers
 from ._table import Format, Raw, TableError, need
 
@@ -72,7 +73,7 @@ def matrix_of(path: str, array: Any) -> Any:
         raise TableError(f"{path} holds values of type {array.dtype}; numbers are needed.")
     if array.ndim != 2:
         raise TableError(
-            f"{path} has {array.ndim} dimension{'s' * (array.ndim != 1)}, shape {array.shape}; "
+            f"{path} has {counted(array.ndim, 'dimension')}, shape {array.shape}; "
             "save it with two: samples as rows, features as columns."
         )
     return array

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._words import counted
 from ._layout import as_point
 from ._numbers import numbers_in
 from ._table import Raw, Skipped, TableError, nearest, need
@@ -189,7 +190,7 @@ def numbers_of(column: Any, raw: Raw, missing_too: bool = False) -> tuple[NDArra
         return values, ""
     if bad.sum() * 2 < len(bad):
         first = present.iloc[int(bad.argmax())]
-        rows = "1 row" if bad.sum() == 1 else f"{int(bad.sum()):,} rows"
+        rows = counted(int(bad.sum()), "row")
         return None, (
             f"it has text in {rows}, the first {first!r} in row "
             f"{present.index[int(bad.argmax())] + 1}{_cure(present[bad])}"

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._types import IntArray
+from .._words import plural
 from ..models.gaps import column_medians, filled, find_gaps
 from ._table import TableError
 
@@ -74,7 +75,7 @@ def _message(source: str, rows: IntArray, columns: IntArray, names: list[str]) -
         inside = rows[columns == column]
         listed = ", ".join(str(row + 1) for row in inside[:_SHOWN])
         more = " …" if len(inside) > _SHOWN else ""
-        parts.append(f"{names[column]!r} (row{'s' * (len(inside) > 1)} {listed}{more})")
+        parts.append(f"{names[column]!r} ({plural(len(inside), 'row')} {listed}{more})")
     more = f" and {len(which) - _SHOWN} more columns" if len(which) > _SHOWN else ""
     n_rows = len(np.unique(rows))
     count = "its row" if n_rows == 1 else f"the {n_rows} rows"

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._files import PathLike
+from .._words import counted
 from ._binary import read_mtx, read_npy, read_npz, read_parquet
 from ._columns import matrix_columns, numeric_columns
 from ._h5ad import read_h5ad
@@ -239,8 +240,8 @@ def _ids(source: str, column: Any, name: str) -> NDArray[Any]:
     empty = np.flatnonzero(ids == "")
     if len(empty):
         raise TableError(
-            f"{source}: the id column {name!r} is empty in {len(empty)} rows, the first row "
-            f"{empty[0] + 1}; fill it, or choose another column with --id."
+            f"{source}: the id column {name!r} is empty in {counted(len(empty), 'row')}, "
+            f"the first row {empty[0] + 1}; fill it, or choose another column with --id."
         )
     _, first, counts = np.unique(ids.astype(str), return_index=True, return_counts=True)
     again = counts > 1
@@ -248,7 +249,8 @@ def _ids(source: str, column: Any, name: str) -> NDArray[Any]:
         example = ids[first[again][0]]
         rows = ", ".join(str(row + 1) for row in np.flatnonzero(ids == example)[:3])
         raise TableError(
-            f"{source}: the id column {name!r} has {int(again.sum())} values more than once, as "
-            f"{example!r} in rows {rows}; make them unique, or choose another column with --id."
+            f"{source}: the id column {name!r} has {counted(int(again.sum()), 'value')} "
+            f"more than once, as {example!r} in rows {rows}; make them unique, or "
+            "choose another column with --id."
         )
     return ids

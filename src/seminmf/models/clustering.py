@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray, IntArray
+from .._words import counted
 from .display import Displayed
 from .persistence import Saveable
 from .reading import CODES, METRICS, RECONSTRUCTION, Ball, Reading, metric_root
@@ -330,7 +331,7 @@ class FactorKMeans(
             return []
         sizes = np.bincount(self.labels_)
         sizes = sizes[sizes > 0]
-        clusters = f"{len(sizes):,} clusters of {sizes.min():,} to {sizes.max():,} samples"
+        clusters = f"{counted(len(sizes), 'cluster')} of {sizes.min():,} to {sizes.max():,} samples"
         inner = self.factorizer_
         return [*(inner._outcome() if isinstance(inner, Displayed) else []), clusters]
 

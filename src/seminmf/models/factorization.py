@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._files import PathLike
 from .._types import FloatArray
+from .._words import counted
 from ..problem.losses import Norm, SquaredNorm
 from . import searches
 from .display import Displayed
@@ -336,13 +337,14 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _outcome(self) -> list[str]:
         if not hasattr(self, "codes_"):
             return []
-        shape = f"{len(self.codes_):,} samples × {self.components_.shape[1]:,} features"
+        n, (k, m) = len(self.codes_), self.components_.shape
+        shape = f"{counted(n, 'sample')} × {counted(m, 'feature')}"
         ended = "converged" if self.converged_ else "not converged"
-        off = len(self.components_) - self.n_active_
+        off = k - self.n_active_
         zero = f", {off:,} of them zero" if off else ""
         return [
-            f"{shape} in {len(self.components_):,} parts{zero}",
-            f"{self.n_iter_:,} iterations, {ended}",
+            f"{shape} in {counted(k, 'part')}{zero}",
+            f"{counted(self.n_iter_, 'iteration')}, {ended}",
             f"objective {self.objective_:.6g}",
             f"distance from optimality {self.kkt_residual_:.2g}",
             *_graph_words(self.graph_),

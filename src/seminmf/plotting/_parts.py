@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray
+from .._words import counted
 from ..models.validation import check_choice, check_integer
 from ..reporting.style import DIVERGING, GREY, Theme
 from ..reporting.unwrapping import unwrap
@@ -127,8 +128,8 @@ def _names(given: Any, n_features: int) -> list[str]:
     listed = [plain(name) for name in given]
     if len(listed) != n_features:
         raise ValueError(
-            f"feature_names has {len(listed)} names, but the model has {n_features} features; "
-            "pass one name per feature."
+            f"feature_names has {counted(len(listed), 'name')}, but the model has {n_features} "
+            "features; pass one name per feature."
         )
     return listed
 

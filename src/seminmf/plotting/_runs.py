@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
+from .._words import counted
 from ..metrics import majority_accuracy, nmi
 from ..reporting.unwrapping import unwrap
 from ._common import MARKERS, canvas, per_sample, plain
@@ -146,7 +147,9 @@ def _path(models: Any) -> tuple[FloatArray, list[Any]]:
             f"{type(models).__name__}."
         )
     if len(pairs) < 2:
-        raise ValueError(f"models has {len(pairs)} entries; a path needs at least two strengths.")
+        raise ValueError(
+            f"models has {counted(len(pairs), 'entry')}; a path needs at least two strengths."
+        )
     if any(strength is None for strength, _ in pairs):
         raise ValueError(
             "models must have a parameter strength, as GraphSemiNMF and L21SemiNMF do; or pass a "

@@ -145,7 +145,7 @@ def outliers_section(found: Findings) -> str:
         if about.labels is not None:
             row.insert(5, own(about.label(sample), 32))
         rows.append(row + images[rank : rank + 1])
-    caption = f"The {len(rows)} samples with the largest outlier scores"
+    caption = f"The {counted(len(rows), 'sample')} with the largest outlier scores"
     return (
         lead(words)
         + reading(histogram(outliers.scores, outliers.threshold), facts)

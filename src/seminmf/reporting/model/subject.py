@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array, validate_data
 
 from ..._types import FloatArray, IntArray
+from ..._words import counted
 from ...metrics import encode, missing_labels
 from ..unwrapping import Unwrapped, unwrap
 
@@ -118,8 +119,8 @@ def checked_subject(
     n, m = data.shape
     if n != len(inner.factorizer.codes_):
         raise ValueError(
-            f"X has {n} samples, but the model was fitted to {len(inner.factorizer.codes_)}; pass "
-            "the data of the fit."
+            f"X has {counted(n, 'sample')}, but the model was fitted to "
+            f"{len(inner.factorizer.codes_)}; pass the data of the fit."
         )
     if given is not None:
         given = _texts("feature_names", given, raw.shape[1], "feature")
@@ -180,7 +181,8 @@ def _texts(name: str, values: Any, count: int, what: str) -> tuple[str, ...]:
     texts = tuple(str(value) for value in values)
     if len(texts) != count:
         raise ValueError(
-            f"{name} has {len(texts)} entries, but X has {count} {what}s; pass one per {what}."
+            f"{name} has {counted(len(texts), 'entry')}, but X has {counted(count, what)}; pass "
+            f"one per {what}."
         )
     return texts
 
@@ -195,7 +197,8 @@ def _labels(labels: Any, count: int) -> Labels:
     codes[~absent] = known
     if len(codes) != count:
         raise ValueError(
-            f"labels has {len(codes)} entries, but X has {count} samples; pass one per sample."
+            f"labels has {counted(len(codes), 'entry')}, but X has {counted(count, 'sample')}; "
+            "pass one per sample."
         )
     return Labels(tuple(str(value) for value in values.tolist()), codes)
 
