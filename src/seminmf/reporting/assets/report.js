@@ -108,7 +108,7 @@
     const kind = figure.querySelector("input[name=by]:checked").value;
     if (kind === "score") return;
     const unit = WIDTH / svg.clientWidth; // of the drawing, per pixel
-    const size = 13.5 * unit;
+    const size = 14.5 * unit;
     const cell = 4;
     const columns = Math.ceil(WIDTH / cell);
     const taken = new Uint8Array(columns * Math.ceil(HEIGHT / cell));

@@ -23,7 +23,7 @@ _MOST_PARTS, _FEW, _MANY, _MOST_COLUMNS = 60, 12, 50, 40
 _SIGNAL = 8
 _LONGEST_SIDE = 96
 # Longest name of a feature that fits on a card, and of a label above a column.
-_LONGEST_NAME, _LONGEST_LABEL = 34, 18
+_LONGEST_NAME, _LONGEST_LABEL = 34, 22
 # Longest name of a column that is not turned.
 _UPRIGHT = 4
 # Shades of a heat map.
