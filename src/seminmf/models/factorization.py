@@ -6,7 +6,6 @@ arithmetic here: `training` is imported when a fit begins, and with it the compi
 
 from __future__ import annotations
 
-import logging
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -30,12 +29,11 @@ from .validation import (
     check_weights,
     is_dask_array,
 )
+from .watching import watched
 
 if TYPE_CHECKING:
-    from ..solve.loop import Callback, Progress
+    from ..solve.loop import Callback
     from .training import Settings, Trained
-
-_log = logging.getLogger("seminmf")
 
 _LOSS_OF_POWER = {1: Norm, 2: SquaredNorm}
 
@@ -65,7 +63,8 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
     callback: Callback | None
     checkpoint: PathLike | None
     warm_start: bool
-    verbose: int
+    verbose: int | bool
+    progress: bool
     max_memory: int | str | None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -91,33 +90,36 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
             return self._fit_distributed(X, sample_weight)
         X = check_samples(self, X, self.max_memory)
         weights = check_weights(sample_weight, X)
-        settings = self._settings()
-        from .training import train
+        with watched(self) as callback:
+            settings = self._settings(callback)
+            from .training import train
 
-        if self.checkpoint is None:
-            trained = train(X, settings, weights)
-        else:
-            from .resuming import resumable
-
-            with resumable(type(self).__name__, settings, X, weights) as settings:
+            if self.checkpoint is None:
                 trained = train(X, settings, weights)
+            else:
+                from .resuming import resumable
+
+                with resumable(type(self).__name__, settings, X, weights) as settings:
+                    trained = train(X, settings, weights)
         self._keep(trained, weights)
         return self
 
     def _fit_distributed(self, X: Any, sample_weight: Any) -> Self:
-        weights, settings = check_weights(sample_weight, X), self._settings()
-        from .distributed import train_on_dask
+        weights = check_weights(sample_weight, X)
+        with watched(self) as callback:
+            settings = self._settings(callback)
+            from .distributed import train_on_dask
 
-        self._keep(train_on_dask(X, settings, weights), weights)
+            trained = train_on_dask(X, settings, weights)
+        self._keep(trained, weights)
         self.n_features_in_ = X.shape[1]
         return self
 
-    def _settings(self) -> Settings:
-        check_integer("verbose", self.verbose, 0)
+    def _settings(self, callback: Callback | None = None) -> Settings:
         from .training import PARAMETERS, Settings
 
         # scikit-learn's get_params would read the signature of __init__ each time.
-        known = {**self._parts, **vars(self), "callback": self._observer()}
+        known = {**self._parts, **vars(self), "callback": callback}
         return Settings(
             **{name: known[name] for name in PARAMETERS}, before=self._factors_to_go_on_from()
         )
@@ -308,24 +310,18 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError(f"codes_ {self.codes_.shape} do not fit {k} components")
 
     @property
+    def n_components_(self) -> int:
+        """Number of parts, those that are zero too."""
+        return len(self.components_)
+
+    @property
+    def reconstruction_err_(self) -> float:
+        """The Frobenius norm of X − V Uᵀ."""
+        return float(np.linalg.norm(self.residuals_))
+
+    @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
-
-    def _observer(self) -> Callback | None:
-        """The user's callback, with a line in the log every ``verbose`` iterations."""
-        callback, every = self.callback, self.verbose
-        if not every:
-            return callback
-
-        def observe(progress: Progress) -> object:
-            if progress.iteration % every == 0:
-                _log.warning(
-                    "%s start %d iteration %d objective %.8g",
-                    type(self).__name__, progress.start, progress.iteration, progress.objective,
-                )  # fmt: skip
-            return callback(progress) if callable(callback) else None
-
-        return observe
 
     def _outcome(self) -> list[str]:
         if not hasattr(self, "codes_"):
