@@ -41,9 +41,19 @@ def row_name_reason(name: str, values: NDArray[Any]) -> str | None:
         return f"it counts the rows (--keep {name!r} if it is a feature)"
     if len(values) >= _RISING and (after > before).all():
         return f"its whole numbers rise from row to row (--keep {name!r} if it is a feature)"
-    if len(values) > 1 and (_ROW_NAME.fullmatch(name.strip()) or _CAMEL_ID.fullmatch(name.strip())):
-        return f"by its name it says which sample a row is (--keep {name!r} if it is a feature)"
+    if len(values) > 1 and is_row_name(name):
+        return named_reason(name)
     return None
+
+
+def is_row_name(name: str) -> bool:
+    """Whether a column is called like one that tells samples apart."""
+    return any(pattern.fullmatch(name.strip()) for pattern in (_ROW_NAME, _CAMEL_ID))
+
+
+def named_reason(name: str) -> str:
+    """Why such a column of whole numbers is left out."""
+    return f"by its name it says which sample a row is (--keep {name!r} if it is a feature)"
 
 
 def scale_hint(X: Any, names: Sequence[str]) -> str | None:
@@ -96,7 +106,7 @@ def numeric_columns(
         check_present(source, features, raw.columns)
         found = {name: found[name] for name in features}
     else:
-        _check_kept(source, keep, raw.columns)
+        check_kept(source, keep, raw.columns)
         named = {n: row_name_reason(n, v) for n, v in found.items() if n not in keep}
         left_out = {name: reason for name, reason in named.items() if reason is not None}
         if len(left_out) < len(found):  # a table of nothing else has these as features
@@ -125,7 +135,8 @@ def check_present(source: str, features: Sequence[str], names: Any) -> None:
         )
 
 
-def _check_kept(source: str, keep: Sequence[str], names: Any) -> None:
+def check_kept(source: str, keep: Sequence[str], names: Any) -> None:
+    """Whether columns that are to be kept are there."""
     for name in keep:
         if name not in names:
             raise TableError(f"{source} has no column {name!r} for --keep; {nearest(name, names)}")
