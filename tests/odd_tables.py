@@ -280,3 +280,12 @@ for cell in ("0\0.5", "0.5x", "1_0", "1e"):
         f"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 {cell}\n2 2 3\n"),
         error="line 3 has")  # fmt: skip
 other_case("an unknown kind", "t.xyz", lambda p: p.write_text("1"), error="unknown kind of file")
+other_case("NPY with --keep", "t.npy", lambda p: np.save(p, VALUES), error="drop --keep",
+           options=("--keep", "a"))  # fmt: skip
+other_case("NPY with --decimal", "t.npy", lambda p: np.save(p, VALUES),
+           error="--decimal is for text files", options=("--decimal", ","))  # fmt: skip
+PARTS = FRAME.assign(id=range(N, 0, -1))
+other_case("Parquet in parts with ids", "t.parquet", PARTS.to_parquet, (N, M),
+           says=("'id': by its name",), options=("--max-memory", "1GB"))  # fmt: skip
+other_case("Parquet in parts, ids kept", "t.parquet", PARTS.to_parquet, (N, M + 1),
+           options=("--max-memory", "1GB", "--keep", "id"))  # fmt: skip

@@ -369,7 +369,7 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
 
 def test_ids_must_tell_samples_apart(tmp_path: Path) -> None:
     path = write_text(tmp_path / "t.csv", "id,a\nx,1\ny,2\nx,3\n")
-    with pytest.raises(TableError, match=r"'id' has 1 values more than once, as 'x' in rows 1, 3"):
+    with pytest.raises(TableError, match=r"'id' has 1 value more than once, as 'x' in rows 1, 3"):
         read_table(path, id="id")
     write_text(path, "id,a\nx,1\n,2\n")
     with pytest.raises(TableError, match=r"'id' is empty in 1 rows, the first row 2"):

@@ -16,7 +16,7 @@ pytest.importorskip("openpyxl")
 from odd_tables import CASES, VALUES
 from seminmf import cli
 from seminmf.cli import fitting
-from seminmf.io import read_table
+from seminmf.io import open_table, read_table
 
 runner = CliRunner()
 WIDE = {"COLUMNS": "2000"}
@@ -48,7 +48,7 @@ def test_fit(name: str, tmp_path: Path) -> None:
     assert (data["rows"], data["columns"]) == case.shape
     for said in case.says:
         assert said in result.output
-    again: Any = eval(json_call(data), {"read_table": read_table})
+    again: Any = eval(json_call(data), {"read_table": read_table, "open_table": open_table})
     assert again.X.shape == case.shape
 
 

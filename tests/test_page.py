@@ -165,7 +165,7 @@ def test_scales_and_ids_are_told() -> None:
     words = told(SemiNMF(2, random_state=0).fit(X), X)
     assert re.search(r"price is spread [\d,]+ times as widely as (height|weight)", words)
     assert "--standardize scale" in words
-    assert "row counts up from row to row, as ids do" in words
+    assert "row looks like ids" in words
     words = told(Standardized(SemiNMF(2, random_state=0)).fit(X), X)
     assert "Scales differ" not in words
     X["flat"] = 3.0

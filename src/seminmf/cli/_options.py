@@ -199,7 +199,7 @@ class Reading:
         if not self.in_parts(path):
             return read_table(path, features=features, **options)
         for name, default in asdict(Reading()).items():
-            if name not in ("max_memory", "key") and options[name] != default:
+            if name not in ("max_memory", "key", "keep") and options[name] != default:
                 flag = {"missing": "drop-missing and --fill", "na_values": "na-values"}.get(
                     name, name
                 )
@@ -207,7 +207,7 @@ class Reading:
                     f"--{flag} is not for tables that are read in parts, as {path} is; leave it "
                     "out, or give a table that is read as a whole (without --max-memory)."
                 )
-        table = open_table(path, key=self.key, features=features)
+        table = open_table(path, key=self.key, features=features, keep=self.keep)
         return replace(table, record=replace(table.record, sha256=sha256_of(path)))
 
 

@@ -42,13 +42,23 @@ def row_name_reason(name: str, values: NDArray[Any]) -> str | None:
         return f"it counts the rows (--keep {name!r} if it is a feature)"
     if len(values) >= _RISING and (after > before).all():
         return f"its whole numbers rise from row to row (--keep {name!r} if it is a feature)"
-    if len(values) > 1 and (_ROW_NAME.fullmatch(name.strip()) or _CAMEL_ID.fullmatch(name.strip())):
-        return f"by its name it says which sample a row is (--keep {name!r} if it is a feature)"
+    if len(values) > 1 and is_row_name(name):
+        return named_reason(name)
     return None
 
 
-def scale_hint(X: Any, names: Sequence[str]) -> str | None:
-    """A word on columns whose scales differ so much that the largest decide alone.
+def is_row_name(name: str) -> bool:
+    """Whether a column is called like one that tells samples apart."""
+    return any(pattern.fullmatch(name.strip()) for pattern in (_ROW_NAME, _CAMEL_ID))
+
+
+def named_reason(name: str) -> str:
+    """Why such a column of whole numbers is left out."""
+    return f"by its name it says which sample a row is (--keep {name!r} if it is a feature)"
+
+
+def far_scales(X: Any) -> tuple[int, int, float, float] | None:
+    """Columns of the smallest and the largest scale, with these, if they differ by far.
 
     The scale is the range of the middle half, so that columns that are mostly one value, such as
     the margins of images, do not count. Sparse tables have no such columns.
@@ -63,13 +73,21 @@ def scale_hint(X: Any, names: Sequence[str]) -> str | None:
     if np.isnan(scales).all():
         return None
     small, large = int(np.nanargmin(scales)), int(np.nanargmax(scales))
-    ratio = scales[large] / scales[small]
-    if ratio <= _MUCH:
+    if scales[large] <= _MUCH * scales[small]:
         return None
+    return small, large, float(scales[small]), float(scales[large])
+
+
+def scale_hint(X: Any, names: Sequence[str]) -> str | None:
+    """A word on columns whose scales differ so much that the largest decide alone."""
+    found = far_scales(X)
+    if found is None:
+        return None
+    small, large, least, most = found
     return (
-        f"the scales of columns differ by a factor of {ratio:,.0f} (from {names[small]!r}, "
-        f"{scales[small]:.3g}, to {names[large]!r}, {scales[large]:.3g}), and the largest decide "
-        "what is found; --standardize scale brings them to one"
+        f"the scales of columns differ by a factor of {most / least:,.0f} (from {names[small]!r}, "
+        f"{least:.3g}, to {names[large]!r}, {most:.3g}), and the largest decide what is found; "
+        "--standardize scale brings them to one"
     )
 
 
@@ -97,7 +115,7 @@ def numeric_columns(
         check_present(source, features, raw.columns)
         found = {name: found[name] for name in features}
     else:
-        _check_kept(source, keep, raw.columns)
+        check_kept(source, keep, raw.columns)
         named = {n: row_name_reason(n, v) for n, v in found.items() if n not in keep}
         left_out = {name: reason for name, reason in named.items() if reason is not None}
         if len(left_out) < len(found):  # a table of nothing else has these as features
@@ -126,7 +144,8 @@ def check_present(source: str, features: Sequence[str], names: Any) -> None:
         )
 
 
-def _check_kept(source: str, keep: Sequence[str], names: Any) -> None:
+def check_kept(source: str, keep: Sequence[str], names: Any) -> None:
+    """Whether columns that are to be kept are there."""
     for name in keep:
         if name not in names:
             raise TableError(f"{source} has no column {name!r} for --keep; {nearest(name, names)}")

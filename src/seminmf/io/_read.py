@@ -114,9 +114,11 @@ def read_table(
                 delimiter, decimal, header, comment, tuple(na_values), encoding
             )  # fmt: skip
             raw = read_text(name, format, wanted, (*wanted, *(features or ())), options)
-        elif format.kind == "xlsx":
-            raw = read_excel(name, format, key, header)
         else:
+            _refuse_text_options(source, format, delimiter, decimal, header, comment, na_values)
+        if format.kind == "xlsx":
+            raw = read_excel(name, format, key, header)
+        elif format.kind != "csv":
             raw = _READERS[format.kind](name, format)
         if transpose:
             if labels is not None:
@@ -136,6 +138,28 @@ def read_table(
         sha256=sha256_of(name),
     )
     return replace(table, record=record)
+
+
+def _refuse_text_options(
+    source: str,
+    format: Format,
+    delimiter: str | None,
+    decimal: str | None,
+    header: bool | None,
+    comment: str,
+    na_values: Sequence[str],
+) -> None:
+    """What is said about text has no effect on other files."""
+    given = {
+        "--delimiter": delimiter is not None, "--decimal": decimal is not None,
+        "--header": header is not None and format.kind != "xlsx", "--comment": comment != "#",
+        "--na-values": len(na_values) > 0,
+    }  # fmt: skip
+    for option, is_given in given.items():
+        if is_given:
+            raise TableError(
+                f"{source}: {option} is for text files, and this is none; leave it out."
+            )
 
 
 def _check_file(name: str) -> None:
@@ -177,6 +201,8 @@ def _select(
         skipped += more
         named = True
     else:
+        if keep:
+            raise TableError(f"{source} is a matrix, of which no column is left out; drop --keep.")
         X, names, named, more = matrix_columns(source, raw, features)
         skipped += more
         skipped += [

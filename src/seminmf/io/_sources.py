@@ -12,6 +12,7 @@ import numpy as np
 from .._files import PathLike
 from ..sources.adapters import ParquetSource, Source, is_number_type, parquet_schema
 from ..sources.opening import open_source
+from ._columns import check_kept, is_row_name, named_reason
 from ._record import Record
 from ._sheets import is_10x
 from ._table import Format, Skipped, Table, TableError
@@ -28,7 +29,11 @@ def is_in_parts(path: str) -> bool:
 
 
 def open_table(
-    path: PathLike, *, key: str | None = None, features: Sequence[str] | None = None
+    path: PathLike,
+    *,
+    key: str | None = None,
+    features: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
 ) -> Table:
     """A table whose ``X`` is a source: nothing but its shape and names is read.
 
@@ -41,6 +46,9 @@ def open_table(
     features : sequence of str, optional
         Columns to take of Parquet files; other files must have these, in this order, if they have
         names.
+    keep : sequence of str
+        Columns of whole numbers in Parquet files that are features though by their names they tell
+        samples apart, as ``id`` does.
 
     Returns
     -------
@@ -50,7 +58,7 @@ def open_table(
     name = os.fspath(path)
     skipped: list[Skipped] = []
     try:
-        columns = _parquet_columns(name, features, skipped)
+        columns = _parquet_columns(name, features, keep, skipped)
         source: Source = open_source(name, key) if columns is None else ParquetSource(name, columns)
     except FileNotFoundError:
         raise
@@ -64,7 +72,10 @@ def open_table(
     listed = tuple(f"x{i}" for i in range(m)) if known is None else tuple(map(str, known))
     plain = Path(name).suffix.lower() == ".npy"
     format = Format("npy", ".npy") if plain else Format("parquet", ".parquet")
-    given = {"key": key, "features": None if features is None else list(features)}
+    given = {
+        "key": key, "keep": list(keep) or None,
+        "features": None if features is None else list(features),
+    }  # fmt: skip
     record = Record(
         str(Path(name).absolute()),
         format.kind,
@@ -78,18 +89,25 @@ def open_table(
 
 
 def _parquet_columns(
-    path: str, features: Sequence[str] | None, skipped: list[Skipped]
+    path: str, features: Sequence[str] | None, keep: Sequence[str], skipped: list[Skipped]
 ) -> list[str] | None:
     """The columns to take of Parquet files; None for anything else."""
     schema: Any = parquet_schema(path)
     if schema is None:
         return None
+    check_kept(path, keep, schema.names)
     taken = []
     for field in schema:
         if features is not None and field.name not in features:
             skipped.append(Skipped(field.name, "not a feature of the model"))
+        elif features is None and field.name not in keep and _tells_apart(field):
+            skipped.append(Skipped(field.name, named_reason(field.name)))
         elif is_number_type(field.type):
             taken.append(field.name)
         else:
             skipped.append(Skipped(field.name, f"it has values of type {field.type}"))
     return taken if features is None else list(features)
+
+
+def _tells_apart(field: Any) -> bool:
+    return is_row_name(field.name) and "int" in str(field.type)

@@ -302,6 +302,7 @@ class FactorKMeans(
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         stored = state.pop("kmeans")
+        state.setdefault("seed_", None)  # files from before it was kept
         centres = stored["found"]["cluster_centers_"]
         reading = state.pop("reading") if "reading" in state else _reading_of_before(state, centres)
         super()._restore_state(state)

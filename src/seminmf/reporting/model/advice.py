@@ -10,8 +10,6 @@ from .markup import count, number, own, percent, text
 
 __all__ = ["advice", "advice_box"]
 
-# Spreads of columns that differ by more than this are in different units.
-_SCALES = 100.0
 # Twice as many parts that explain so much more of the squares, as a share, are worth a try.
 _WORTH = 0.1
 # Parts that are less like those of other starts are not certain.
@@ -62,25 +60,22 @@ def _columns(found: Findings) -> list[str]:
     about, columns = found.subject, found.overview.columns
     names = about.raw_names
     told: list[str] = []
-    moving = np.flatnonzero(columns.spread > 0)
-    if len(moving) > 1 and not about.inner.before and about.image_shape is None:
-        order = moving[np.argsort(columns.spread[moving], kind="stable")]
-        least, most = order[0], order[-1]
-        ratio = columns.spread[most] / columns.spread[least]
-        if ratio > _SCALES:
-            told.append(
-                f"<strong>Scales differ.</strong> {own(names[most], 32)} is spread "
-                f"{number(ratio, 2)} times as widely as {own(names[least], 32)}, and columns with "
-                "large numbers decide alone what the parts are. If they are in different units, "
-                'fit with <code>Standardized(model, how="scale")</code> '
-                "(<code>--standardize scale</code>)."
-            )
-    numbers = [names[j] for j in np.flatnonzero(columns.counting)]
+    scales = found.overview.scales
+    if scales is not None and not about.inner.before and about.image_shape is None:
+        small, large, least, most = scales
+        told.append(
+            f"<strong>Scales differ.</strong> {own(names[large], 32)} is spread "
+            f"{number(most / least, 2)} times as widely as {own(names[small], 32)}, and columns "
+            "with large numbers decide alone what the parts are. If they are in different units, "
+            'fit with <code>Standardized(model, how="scale")</code> '
+            "(<code>--standardize scale</code>)."
+        )
+    numbers = [names[j] for j in np.flatnonzero(columns.naming)]
     if numbers:
         told.append(
             f"<strong>Numbers of samples?</strong> {_listed(numbers)} "
-            f"{'counts' if len(numbers) == 1 else 'count'} up from row to row, as ids do. Leave "
-            f"{'it' if len(numbers) == 1 else 'them'} out, or name "
+            f"{'looks' if len(numbers) == 1 else 'look'} like ids, which say nothing about a "
+            f"sample. Leave {'it' if len(numbers) == 1 else 'them'} out, or name "
             f"{'it' if len(numbers) == 1 else 'one'} as ids (<code>--id</code>)."
         )
     flat = [names[j] for j in np.flatnonzero(columns.spread == 0)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..._types import FloatArray, IntArray
 from ..._words import counted
+from ...io._columns import far_scales, row_name_reason
 from .drawing import spreads
 from .markup import count, lead, number, own, percent, reading, table, text
 from .subject import Subject
@@ -37,8 +38,8 @@ class Columns:
     zeros: FloatArray
     """Share of the values that are zero."""
     gaps: IntArray
-    counting: NDArray[np.bool_]
-    """Whole numbers that go up by one from row to row, as numbers of samples do."""
+    naming: NDArray[np.bool_]
+    """Columns that say which sample a row is, by the rule for tables that are read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,24 +47,28 @@ class Overview:
     """The table that was passed."""
 
     columns: Columns
+    scales: tuple[int, int, float, float] | None
+    """Columns of the smallest and the largest scale, with these, if they differ by far."""
     best: FloatArray
     """Share of the squares that the best 1, 2, … directions of the samples that are no outliers
     explain, measured on some of them; no factorization explains more."""
 
 
 def look_over(about: Subject, inside: NDArray[np.bool_]) -> Overview:
-    return Overview(_columns(about.raw), _best_shares(about, inside))
+    return Overview(
+        _columns(about.raw, about.raw_names), far_scales(about.raw), _best_shares(about, inside)
+    )
 
 
-def _columns(X: Any) -> Columns:
+def _columns(X: Any, names: tuple[str, ...]) -> Columns:
     n, m = X.shape
     X = X.tocsc() if sp.issparse(X) else X
     step = max(1, _BLOCK // n)
-    found = [_measured(X[:, a : a + step]) for a in range(0, m, step)]
+    found = [_measured(X[:, a : a + step], names[a : a + step]) for a in range(0, m, step)]
     return Columns(*(np.concatenate(values) for values in zip(*found, strict=True)))
 
 
-def _measured(X: Any) -> tuple[Any, ...]:
+def _measured(X: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
     """The fields of `Columns` for some columns."""
     dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     present = np.isfinite(dense)
@@ -73,10 +78,11 @@ def _measured(X: Any) -> tuple[Any, ...]:
     spread = np.sqrt((np.where(present, dense - mean, 0.0) ** 2).sum(axis=0) / counts)
     low = np.where(present, dense, np.inf).min(axis=0)
     high = np.where(present, dense, -np.inf).max(axis=0)
-    steps = np.diff(dense, axis=0)
-    counting = (steps == 1).all(axis=0) if len(steps) else np.zeros(dense.shape[1], dtype=bool)
+    naming = np.array(
+        [row_name_reason(*pair) is not None for pair in zip(names, dense.T, strict=True)]
+    )
     zeros = (present & (dense == 0)).sum(axis=0) / counts
-    return low, mean, high, spread, zeros, (~present).sum(axis=0), counting
+    return low, mean, high, spread, zeros, (~present).sum(axis=0), naming
 
 
 def _best_shares(about: Subject, inside: NDArray[np.bool_]) -> FloatArray:
