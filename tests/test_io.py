@@ -372,7 +372,7 @@ def test_ids_must_tell_samples_apart(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"'id' has 1 value more than once, as 'x' in rows 1, 3"):
         read_table(path, id="id")
     write_text(path, "id,a\nx,1\n,2\n")
-    with pytest.raises(TableError, match=r"'id' is empty in 1 rows, the first row 2"):
+    with pytest.raises(TableError, match=r"'id' is empty in 1 row, the first row 2"):
         read_table(path, id="id")
 
 
