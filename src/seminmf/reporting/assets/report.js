@@ -108,7 +108,7 @@
     const kind = figure.querySelector("input[name=by]:checked").value;
     if (kind === "score") return;
     const unit = WIDTH / svg.clientWidth; // of the drawing, per pixel
-    const size = 14.5 * unit;
+    const size = (unit > 1.3 ? 12 : 14.5) * unit; // smaller on a phone
     const cell = 4;
     const columns = Math.ceil(WIDTH / cell);
     const taken = new Uint8Array(columns * Math.ceil(HEIGHT / cell));
