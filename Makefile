@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs bench dist publish clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python -m seminmf.demo --out demo-report
@@ -23,6 +23,23 @@ docs: $(VENV)/docs.stamp
 
 bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks
+
+# A wheel and an sdist that are fit for publication: each is installed into an empty environment and
+# fits a model there, away from the sources.
+dist: $(VENV)/release.stamp
+	rm -rf dist build/empty
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	for file in dist/*; do \
+	  rm -rf build/empty && $(PYTHON) -m venv build/empty && \
+	  PIP_CONSTRAINT=$(CURDIR)/constraints.txt build/empty/bin/python -m pip install --quiet \
+	    --disable-pip-version-check "./$$file[cli]" && \
+	  (cd build && empty/bin/seminmf demo --out empty/demo) || exit 1; \
+	done
+	@echo "Ready: $$(ls dist/*). make publish uploads them."
+
+publish: dist
+	$(BIN)/python -m twine upload dist/*
 
 clean:
 	rm -rf $(VENV) demo-report docs/_build docs/gallery docs/generated build dist .pytest_cache .mypy_cache .ruff_cache .coverage

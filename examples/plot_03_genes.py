@@ -62,11 +62,12 @@ print({name: adata.uns["seminmf"][name] for name in ("converged", "n_iter", "out
 
 used = adata.var["highly_variable"].to_numpy()
 parts = adata.varm["seminmf_parts"]
-parts = parts[:, parts.any(axis=0)]  # a part that is not needed is zero
+active = np.flatnonzero(parts.any(axis=0))  # a part that is not needed is zero
+parts = parts[:, active]
 agreement = np.corrcoef(programs[:, used], parts[used].T)[:n_programs, n_programs:]
 rows, columns = linear_sum_assignment(-agreement)
 for row, column in zip(rows, columns, strict=True):
-    print(f"program {row + 1}: part {column + 1}, correlation {agreement[row, column]:.2f}")
+    print(f"program {row}: part {active[column]}, correlation {agreement[row, column]:.2f}")
 
 fig, axis = plt.subplots(figsize=(8, 3), layout="constrained")
 limit = np.abs(parts).max()
@@ -74,7 +75,7 @@ shown = axis.imshow(
     parts.T, cmap="PRGn", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest"
 )
 axis.set(xlabel="gene (programs are genes 0–39, 40–79, …)", ylabel="part")
-axis.set_yticks(range(parts.shape[1]), [str(part + 1) for part in range(parts.shape[1])])
+axis.set_yticks(range(parts.shape[1]), [str(part) for part in active])
 fig.colorbar(shown, label="weight")
 
 # %%

@@ -44,7 +44,7 @@ axis.set(xlabel="outliers (% of samples)", ylabel="matched accuracy", ylim=(0, 1
 axis.legend()
 
 # %%
-# The map at 20 % outliers. Black marks are the centres.
+# The map at 20 % outliers.
 
 plot_codes(found["FactorKMeans"])
 plt.show()

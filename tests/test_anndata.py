@@ -207,3 +207,29 @@ def test_without_anndata_there_is_a_word_on_it(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(builtins, "__import__", importing)
     with pytest.raises(ImportError, match=r'pip install "seminmf\[anndata\]"'):
         factorize(object())  # type: ignore[arg-type]
+
+
+def test_a_representation_instead_of_genes(adata: Any, tmp_path: Path) -> None:
+    adata.obsm["X_pca"] = np.asarray(adata.X)[:, :4] * 2.0
+    model = factorize(adata, 3, use_rep="X_pca", return_model=True)
+    assert isinstance(model, FactorKMeans)
+    assert np.array_equal(model.factorizer_.codes_, adata.obsm["X_seminmf"])
+    assert "seminmf_parts" not in adata.varm
+    assert np.array_equal(adata.uns["seminmf"]["parts"], model.factorizer_.components_.T)
+    assert adata.uns["seminmf"]["params"]["use_rep"] == "X_pca"
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    assert anndata.read_h5ad(tmp_path / "a.h5ad").uns["seminmf"]["parts"].shape == (4, 3)
+    with pytest.raises(ValueError, match=r"use_rep='X_umap' is not in adata.obsm; there are 'X_p"):
+        factorize(adata, 3, use_rep="X_umap")
+    with pytest.raises(ValueError, match="layer and mask_var have no part"):
+        factorize(adata, 3, use_rep="X_pca", layer="counts")
+    adata.obsm["text"] = pd.DataFrame({"a": ["x"] * adata.n_obs}, index=adata.obs_names)
+    with pytest.raises(ValueError, match="must be a matrix of numbers"):
+        factorize(adata, 3, use_rep="text")
+
+
+def test_the_model_is_returned_on_request(adata: Any) -> None:
+    other, model = factorize(adata, 3, copy=True, cluster=False, return_model=True)
+    assert isinstance(model, L21SemiNMF)
+    assert np.array_equal(model.codes_, other.obsm["X_seminmf"])
+    assert "X_seminmf" not in adata.obsm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,36 @@ def test_verbose_logs_every_so_many_iterations(caplog: pytest.LogCaptureFixture)
         2, tol=0, max_iter=2, verbose=1, callback=lambda p: seen.append(p.iteration) or False
     ).fit(data(20, 5))
     assert seen == [1, 2]
+
+
+def test_verbose_true_is_every_iteration(caplog: pytest.LogCaptureFixture) -> None:
+    SemiNMF(2, tol=0, max_iter=3, verbose=True).fit(data(20, 5))
+    assert [record.args[2] for record in caplog.records] == [1, 2, 3]
+    caplog.clear()
+    SemiNMF(2, tol=0, max_iter=3, verbose=False).fit(data(20, 5))
+    assert not caplog.records
+
+
+def test_a_bar_by_whatever_is_installed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[float] = []
+    model = SemiNMF(
+        2, tol=0, max_iter=3, progress=True, callback=lambda p: seen.append(p.objective)
+    )
+    model.fit(data(20, 5))
+    assert len(seen) == 3
+    said = capsys.readouterr().err
+    assert "SemiNMF: 100%" in said
+    assert f"objective {seen[-1]:.6g}" in said
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    model.fit(data(20, 5))
+    assert f"SemiNMF start 1 objective {seen[-1]:.6g}" in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    with pytest.raises(ImportError, match="progress=True needs tqdm or rich: pip install tqdm"):
+        model.fit(data(20, 5))
+    with pytest.raises(ValueError, match="progress must be True or False, got 'bar'"):
+        SemiNMF(2, progress="bar").fit(data(20, 5))  # type: ignore[arg-type]
 
 
 def test_progress_is_public() -> None:

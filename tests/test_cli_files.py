@@ -176,11 +176,11 @@ def test_what_was_read_is_told(tmp_path: Path) -> None:
         "fit", data, "-k", K, "--drop-missing", "--out", tmp_path / "a", env={"COLUMNS": "300"}
     ).output
     assert f"Read {data}: {N - 1} rows, {M} numeric columns." in said
-    assert "Left out 1 rows with missing values." in said
+    assert "Left out 1 row with missing values." in said
     assert "Columns not used: 'sample': it has text; 'kind': it has text; 'when': it has te" in said
     assert pd.read_csv(tmp_path / "a" / "codes.csv")["row"].tolist()[2:4] == [3, 5]
     filled = invoke("fit", data, "-k", K, "--fill", "median", "--out", tmp_path / "b").output
-    assert "Filled 1 missing values with the median of their column." in filled
+    assert "Filled 1 missing value with the median of the column." in filled
     np.save(tmp_path / "t.npy", np.where(np.arange(N)[:, None] == 3, np.nan, waves()[0]))
     invoke("fit", tmp_path / "t.npy", "-k", K, "--drop-missing", "--out", tmp_path / "c")
     assert np.load(tmp_path / "c" / "rows.npy").tolist()[2:4] == [3, 5]

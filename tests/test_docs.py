@@ -21,7 +21,17 @@ PAGES = (
     "README.md",
     *(
         f"docs/{name}.md"
-        for name in ("start", "models", "numbers", "scaling", "streams", "loss", "penalty")
+        for name in (
+            "index",
+            "start",
+            "models",
+            "numbers",
+            "page",
+            "scaling",
+            "streams",
+            "loss",
+            "penalty",
+        )
     ),
 )
 PUBLIC = (

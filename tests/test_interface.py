@@ -24,7 +24,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 import seminmf
 from helpers import CLASSES, converging_or_not, data, make
-from seminmf import L21SemiNMF, SemiNMF
+from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
 from seminmf.models.validation import check_seed
 
 models = pytest.mark.parametrize("model", CLASSES)
@@ -224,5 +224,22 @@ def test_defaults_are_those_that_users_rely_on() -> None:
         "n_components": 2, "alpha": "auto", "beta": "auto", "strength": 1e-3, "graph": "auto",
         "n_neighbors": 5, "l1": 0.0, "solver": "cd", "init": "auto", "n_init": 1, "max_iter": 200,
         "tol": 1e-4, "callback": None, "checkpoint": None, "warm_start": False, "forgetting": 1.0,
-        "verbose": 0, "random_state": None, "max_memory": None,
+        "verbose": 0, "progress": False, "random_state": None, "max_memory": None,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["components_", "n_components_", "reconstruction_err_"])
+def test_nothing_is_known_before_a_fit(name: str) -> None:
+    assert not hasattr(SemiNMF(2), name)
+
+
+def test_names_that_users_of_scikit_learn_look_for() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    model = L21SemiNMF(3, random_state=0).fit(X)
+    assert model.n_components_ == 3
+    rest = X - model.codes_ @ model.components_
+    assert model.reconstruction_err_ == pytest.approx(np.linalg.norm(rest))
+    clusters = FactorKMeans(SemiNMF(3), 4, random_state=0).fit(X)
+    distances = clusters.transform(X)
+    assert distances.shape == (40, 4)
+    assert np.array_equal(distances.argmin(axis=1), clusters.labels_)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import io
+import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seminmf.io import Format, Table, TableError, read_table, write_table
+from seminmf.io import Format, Record, Table, TableError, read_table, write_table
 
 pd = pytest.importorskip("pandas")
 h5py = pytest.importorskip("h5py")
@@ -277,10 +280,13 @@ def test_ids_and_labels_stay_text(tmp_path: Path) -> None:
 
 
 def test_text_among_numbers_is_told(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "t.csv", "a,b\n1,2\n3,4\n5,?\n")
+    path = write_text(tmp_path / "t.csv", "a,b\n1,2\n3,4\n5,*\n")
     (skipped,) = read_table(path).skipped
     assert skipped.name == "b"
-    assert skipped.reason == "it has text in 1 rows, the first '?' in row 3"
+    assert skipped.reason == (
+        "it has text in 1 row, the first '*' in row 3 (--na-values '*' if it stands for a missing "
+        "value)"
+    )
 
 
 @given(
@@ -363,10 +369,10 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
 
 def test_ids_must_tell_samples_apart(tmp_path: Path) -> None:
     path = write_text(tmp_path / "t.csv", "id,a\nx,1\ny,2\nx,3\n")
-    with pytest.raises(TableError, match=r"'id' has 1 values more than once, as 'x' in rows 1, 3"):
+    with pytest.raises(TableError, match=r"'id' has 1 value more than once, as 'x' in rows 1, 3"):
         read_table(path, id="id")
     write_text(path, "id,a\nx,1\n,2\n")
-    with pytest.raises(TableError, match=r"'id' is empty in 1 rows, the first row 2"):
+    with pytest.raises(TableError, match=r"'id' is empty in 1 row, the first row 2"):
         read_table(path, id="id")
 
 
@@ -378,7 +384,7 @@ def test_files_that_are_not_what_they_seem(tmp_path: Path) -> None:
         read_table(tmp_path / "nowhere" / "t.csv")
     with pytest.raises(TableError, match="is a folder"):
         read_table(tmp_path)
-    for name in ("t.xlsx", "t", "t.npy.gz"):
+    for name in ("t.xls", "t", "t.npy.gz"):
         (tmp_path / name).write_bytes(b"?")
         with pytest.raises(TableError, match=r"unknown kind of file; known are \.csv"):
             read_table(tmp_path / name)
@@ -572,6 +578,27 @@ def test_ids_and_labels_follow_their_rows(tmp_path: Path) -> None:
     assert table.labels is not None
     assert table.ids.tolist() == ["x", "z"]
     assert table.labels.tolist() == ["p", "missing"]
+
+
+# The record of a reading.
+
+
+def test_a_record_reads_the_same_table_again(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "t.csv", "id;kind;a;b\nx;p;1,5;2\ny;q;;2\nz;p;3,5;7\n")
+    table = read_table(path, id="id", labels="kind", missing="median")
+    record = table.record
+    assert record.path == str(path)
+    assert record.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (record.rows, record.columns, record.kind) == (3, 2, "csv")
+    assert record.arguments == {
+        "id": "id", "labels": "kind", "missing": "median", "header": True, "delimiter": ";",
+        "decimal": ",", "encoding": "utf-8",
+    }  # fmt: skip
+    assert (record.gaps, record.fills, record.values_filled) == ({"a": 1}, {"a": 2.5}, 1)
+    assert Record(**json.loads(json.dumps(asdict(record)))) == record
+    again = eval(record.call(), {"read_table": read_table})
+    assert np.array_equal(again.X, table.X)
+    assert again.record == record
 
 
 # Tables out.

@@ -11,12 +11,22 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from helpers import data
-from seminmf import FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF, outlier_threshold
+from seminmf import (
+    FactorKMeans,
+    GraphSemiNMF,
+    L21SemiNMF,
+    SemiNMF,
+    Standardized,
+    outlier_threshold,
+)
 from seminmf.datasets import add_outliers, make_waveform
-from seminmf.embedding import fit_plane, frame, plane
+from seminmf.embedding import FRAME, code_map, fit_plane, neighbour_map, plane, spread
 from seminmf.metrics import nmi
 from seminmf.plotting import (
     plot_codes,
@@ -58,9 +68,8 @@ def named() -> SemiNMF:
 
 
 def points(axes: Any) -> Any:
-    """Places of all samples that are drawn, in no order; without the centres of clusters."""
-    found = [c for c in axes.collections if c.get_label() != "_centres"]
-    return np.concatenate([c.get_offsets().data for c in found])
+    """Places of all samples that are drawn, in no order."""
+    return np.concatenate([c.get_offsets().data for c in axes.collections])
 
 
 # What all of them do
@@ -84,7 +93,7 @@ def test_unfitted_models_are_named(function: Any, model: Any) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_other_things_are_no_models(function: Any) -> None:
-    with pytest.raises(TypeError, match=r"fitted FactorKMeans, got ndarray"):
+    with pytest.raises(TypeError, match=r"must be a fitted factorization of seminmf.* got array"):
         function(np.ones((3, 3)))
 
 
@@ -170,7 +179,7 @@ def test_lines_of_signals(clustered: Any) -> None:
     assert len(axes) == 4
     for number, axis in enumerate(axes):
         assert np.array_equal(axis.lines[1].get_ydata(), components[number])
-        assert axis.get_title(loc="left") == f"part {number + 1}"
+        assert axis.get_title(loc="left") == f"part {number}"
         low, high = axis.get_ylim()
         assert low == -high
         assert high >= np.abs(components[number]).max()
@@ -189,12 +198,22 @@ def test_bars_name_the_largest_weights(named: Any) -> None:
     axes[0].figure.savefig("/dev/null", format="png")  # "$b$" is no formula
 
 
+def test_models_around_a_factorization_know_the_names() -> None:
+    frame = pd.DataFrame(data(40, 5), columns=["a", "b", "c", "d", "e"])
+    clusters = FactorKMeans(SemiNMF(2), random_state=0).fit(frame)
+    standard = Standardized(SemiNMF(2, random_state=0)).fit(frame)
+    pipeline = make_pipeline(StandardScaler(), SemiNMF(2, random_state=0)).fit(frame)
+    for model in (clusters, standard, pipeline):
+        texts = {t.get_text() for axis in plot_parts(model) for t in axis.get_yticklabels()}
+        assert texts == {"a", "b", "c", "d", "e"}
+
+
 def test_bars_without_names(clustered: Any) -> None:
     (axis,) = plot_parts(clustered, kind="bars", top=2, parts=[1], same_scale=True)
     part = clustered.factorizer_.components_[1]
     largest = np.argsort(-np.abs(part))[:2]
-    assert [t.get_text() for t in axis.get_yticklabels()] == [f"feature {j}" for j in largest]
-    assert axis.get_title(loc="left") == "part 2"
+    assert [t.get_text() for t in axis.get_yticklabels()] == [f"x{j}" for j in largest]
+    assert axis.get_title(loc="left") == "part 1"
     assert axis.get_xlim()[0] == -axis.get_xlim()[1]
 
 
@@ -241,11 +260,9 @@ def test_every_sample_is_on_the_map_whatever_the_outliers(waves: Any, clustered:
     factorization = clustered.factorizer_
     fitted = fit_plane(factorization.codes_, factorization.residuals_)
     assert not fitted.inside[waves[2]].any()  # corrupted samples do not make the map
-    window = frame(fitted.places(factorization.codes_), fitted.inside)
-    assert np.allclose([(low, bottom), (high, top)], window)
-    centres = [c for c in axes.collections if c.get_label() == "_centres"]
-    assert len(centres) == 1
-    assert len(centres[0].get_offsets()) == 3
+    whole = code_map(factorization.codes_, factorization.residuals_)
+    assert np.allclose([(low, bottom), (high, top)], whole.window)
+    assert np.allclose(whole.places, fitted.places(factorization.codes_))
 
 
 def test_colours_are_clusters_or_labels(waves: Any, clustered: Any) -> None:
@@ -261,11 +278,11 @@ def test_colours_are_clusters_or_labels(waves: Any, clustered: Any) -> None:
     assert plot_codes(clustered.factorizer_).get_legend() is None
 
 
-def test_many_classes_have_markers_of_their_own_and_no_legend(clustered: Any) -> None:
+def test_many_classes_have_looks_of_their_own_and_no_legend(clustered: Any) -> None:
     labels = np.arange(240) % 30
     axes = plot_codes(clustered, labels=labels)
     looks = {
-        (to_hex(c.get_facecolor()[0]), c.get_paths()[0].vertices.tobytes())
+        (to_hex(c.get_facecolor()[0]), to_hex(c.get_edgecolor()[0]), *c.get_linewidths())
         for c in axes.collections[::2]
         if len(c.get_offsets())
     }
@@ -287,7 +304,7 @@ def test_measured_values_have_a_colour_bar(clustered: Any) -> None:
 def test_one_component_is_drawn_against_the_residual() -> None:
     model = SemiNMF(1).fit(data(30, 4))
     axes = plot_codes(model)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("code", "residual")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("code of part 0", "residual")
     assert len(points(axes)) == 30
 
 
@@ -319,7 +336,43 @@ def test_planes_of_poor_data() -> None:
     line = fit_plane(np.arange(6.0)[:, None])
     assert line.axes.tolist() == [[1], [0]]
     assert fit_plane(np.eye(2), np.array([0.0, 1.0])).inside.all()
-    assert frame(np.zeros((2, 2)), np.ones(2, dtype=bool)).tolist() == [[-1, -1], [1, 1]]
+    assert code_map(np.zeros((2, 2)), np.ones(2)).window.tolist() == [[-1, -1], [1, 1]]
+
+
+def test_a_cluster_apart_is_on_the_map_and_far_codes_are_not(rng: Any) -> None:
+    codes = np.repeat(np.eye(4), [400, 300, 60, 40], axis=0) * [[1, 1, 1, 3]]
+    codes += 1e-3 * rng.random(codes.shape)
+    codes[-2:] = 500.0
+    _, beyond = code_map(codes, np.ones(800)).unit()
+    assert np.flatnonzero(beyond).tolist() == [798, 799]
+
+
+def test_samples_with_equal_codes_do_not_share_a_dot(rng: Any) -> None:
+    codes = np.repeat(np.abs(rng.normal(size=(24, 5))), 30, axis=0)
+    dots = code_map(codes, np.ones(720)).dots()
+    assert len(np.unique(np.round(dots.places / dots.radius), axis=0)) > 600
+    gaps = np.linalg.norm(dots.places[:, None] - dots.places, axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    assert np.quantile(gaps.min(axis=1), 0.05) > 1.5 * dots.radius
+    assert dots.places.min() >= 0
+    assert (dots.places <= FRAME).all()
+    # A heap is the larger, the more samples are in it.
+    few, many = (
+        np.ptp(spread(np.full((count, 2), 200.0), 3.0, FRAME), axis=0).mean() for count in (9, 225)
+    )
+    assert many > 3 * few
+
+
+def test_neighbours_are_near_each_other(rng: Any) -> None:
+    group_of = np.repeat(np.arange(6), 40)
+    links = sp.csr_array((group_of[:, None] == group_of) & (rng.random((240, 240)) < 0.2))
+    start = rng.random((240, 2))
+    found, again = neighbour_map(links, start), neighbour_map(links, start)
+    np.testing.assert_array_equal(found.places, again.places)
+    centres = np.stack([found.places[group_of == g].mean(axis=0) for g in range(6)])
+    own = np.linalg.norm(found.places - centres[group_of], axis=1)
+    apart = np.linalg.norm(centres[:, None] - centres, axis=2)[~np.eye(6, dtype=bool)]
+    assert np.median(own) < 0.5 * np.median(apart)
 
 
 # Outliers

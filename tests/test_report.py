@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from html.parser import HTMLParser
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,25 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from helpers import converging_or_not, data
-from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, Report, SemiNMF, report
+from seminmf import (
+    NMF,
+    FactorKMeans,
+    GraphSemiNMF,
+    L21SemiNMF,
+    Report,
+    RobustSemiNMF,
+    SemiNMF,
+    Standardized,
+    report,
+)
 from seminmf.datasets import add_outliers, make_waveform
-from seminmf.losses import SquaredNorm
+from seminmf.embedding import FRAME
+from seminmf.losses import Huber, SquaredNorm
 from seminmf.metrics import majority_accuracy, majority_labels, nmi
 from seminmf.models.clustering import find_clusters
 from seminmf.outliers import outlier_threshold
@@ -32,8 +45,10 @@ from seminmf.reporting.model import markup, pictures, plane
 from seminmf.reporting.model.again import recipe, value_text
 from seminmf.reporting.model.drawing import bar, histogram, line, profile, ticks
 from seminmf.reporting.model.findings import Findings, find
+from seminmf.reporting.model.page import _style as page_style
 from seminmf.reporting.model.page import compose
 from seminmf.reporting.model.subject import checked_subject
+from seminmf.reporting.unwrapping import unwrap
 from seminmf.solve.projection import Projector
 
 Array = np.ndarray[Any, Any]
@@ -219,30 +234,40 @@ def test_far_outliers_do_not_squeeze_the_map() -> None:
     codes = np.abs(rng.normal(size=(300, 4)))
     codes[:3] += 1000
     flagged = np.arange(300) < 3
-    drawn = plane.lay_out(codes, np.ones(300), flagged, np.zeros(300, int), np.arange(2))
-    assert drawn.complete
-    assert set(drawn.drawn[drawn.beyond]) == {0, 1, 2}
-    assert drawn.drawn[-3:].min() < 3  # on top
-    inside = drawn.places[~drawn.beyond]
-    assert np.ptp(inside, axis=0).min() > 0.8
-    assert drawn.places.min() >= 0
-    assert drawn.places.max() <= 1
-
-
-def test_a_few_far_codes_that_fit_are_moved_to_the_border_too() -> None:
-    rng = np.random.default_rng(0)
-    codes = np.abs(rng.normal(size=(1000, 3)))
-    codes[0] = 500
+    X = codes @ np.eye(4)
     drawn = plane.lay_out(
-        codes, np.ones(1000), np.zeros(1000, bool), np.zeros(1000, int), np.arange(1)
+        fitted(X, codes, np.eye(4)), np.ones(300), flagged, np.zeros(300, int), np.arange(2)
     )
-    assert drawn.drawn[drawn.beyond].tolist() == [0]
+    assert drawn.complete
+    dots = drawn.codes
+    assert set(drawn.drawn[dots.beyond]) == {0, 1, 2}
+    assert drawn.drawn[-3:].min() < 3  # on top
+    inside = dots.places[~dots.beyond]
+    assert (np.ptp(inside, axis=0) > 0.8 * FRAME).all()
+    for layout in (dots, drawn.neighbours):
+        assert layout.places.min() >= 0
+        assert (layout.places <= FRAME).all()
+
+
+def test_page_and_plot_have_the_same_map(found: Findings, clustering: FactorKMeans) -> None:
+    plotting = pytest.importorskip("seminmf.plotting")
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    for layout, dots in (("codes", found.plane.codes), ("neighbours", found.plane.neighbours)):
+        axes = plotting.plot_codes(clustering, layout=layout)
+        (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
+        seen = np.concatenate([c.get_offsets().data for c in axes.collections])
+        seen = (seen - [x0, y0]) / [x1 - x0, y1 - y0] * FRAME
+        both = [np.round(places, 3) for places in (seen, dots.places)]
+        ordered = [places[np.lexsort(places.T)] for places in both]
+        np.testing.assert_allclose(*ordered, atol=0.002)
+        matplotlib.pyplot.close("all")
 
 
 @pytest.mark.parametrize(
     ("k", "axes"),
     [
-        (1, ("code of part 0", "outlier score")),
+        (1, ("code of part 0", "residual")),
         (2, ("code of part 0", "code of part 1")),
         (3, ("first direction of the codes", "second direction of the codes")),
     ],
@@ -254,10 +279,11 @@ def test_axes(k: int, axes: tuple[str, str]) -> None:
 
 
 def test_codes_without_variation() -> None:
-    places = plane.lay_out(
-        np.ones((5, 3)), np.ones(5), np.zeros(5, bool), np.zeros(5, int), np.arange(1)
-    )
-    assert np.isfinite(places.places).all()
+    X = np.ones((5, 3))
+    model = fitted(X, np.ones((5, 3)), np.eye(3))
+    drawn = plane.lay_out(model, np.ones(5), np.zeros(5, bool), np.zeros(5, int), np.arange(1))
+    assert np.isfinite(drawn.codes.places).all()
+    assert np.isfinite(drawn.neighbours.places).all()
 
 
 def test_of_many_samples_the_outliers_and_the_listed_are_drawn() -> None:
@@ -266,8 +292,10 @@ def test_of_many_samples_the_outliers_and_the_listed_are_drawn() -> None:
     flagged = rng.random(n) < 0.05
     cluster_of = np.where(np.arange(n) < 30, 1, 0)
     listed = np.array([5, 7000, 11_999])
-    residuals = np.where(flagged, 10.0, 1.0)
-    drawn = plane.lay_out(rng.random((n, 3)), residuals, flagged, cluster_of, listed)
+    scores = np.where(flagged, 10.0, 1.0)
+    codes = rng.random((n, 3))
+    model = fitted(codes, codes, np.eye(3))
+    drawn = plane.lay_out(model, scores, flagged, cluster_of, listed)
     assert not drawn.complete
     assert len(drawn.drawn) <= plane.MOST_POINTS + 20
     assert len(np.unique(drawn.drawn)) == len(drawn.drawn)
@@ -275,8 +303,9 @@ def test_of_many_samples_the_outliers_and_the_listed_are_drawn() -> None:
     assert drawn.outliers_left_out == 0
     assert set(listed) <= set(drawn.drawn)
     assert (cluster_of[drawn.drawn] == 1).sum() >= 20
-    again = plane.lay_out(rng.random((n, 3)), residuals, flagged, cluster_of, listed)
+    again = plane.lay_out(model, scores, flagged, cluster_of, listed)
     np.testing.assert_array_equal(drawn.drawn, again.drawn)
+    np.testing.assert_array_equal(drawn.neighbours.places, again.neighbours.places)
 
 
 def test_too_many_outliers_are_left_out_and_said_so() -> None:
@@ -324,7 +353,10 @@ def test_the_page_tells_what_was_done(found: Findings, clustering: FactorKMeans)
     assert f"{outliers}; the codes of the others form 5 clusters." in page
     assert "2026-01-02 03:04 UTC" in page
     ids = [attributes.get("id") for attributes in Reader(page).named("section")]
-    assert ids == ["objective", "samples-map", "parts", "typical", "outliers", "labels", "again"]
+    assert ids == [
+        "samples-map", "parts", "uses", "typical", "outliers", "labels", "data", "objective",
+        "again",
+    ]  # fmt: skip
     assert len(ids) == page.count("</section>")
     assert f"<td>{clustering.factorizer_.alpha_:.2f}"[:8] in page
 
@@ -388,18 +420,23 @@ def test_few_unnamed_features_are_bars_and_many_a_signal() -> None:
 def test_only_the_largest_named_features_are_shown() -> None:
     X, model = invented(50, 30, 2)
     page = report(model, X, feature_names=[f"f{i}" for i in range(30)]).html
-    assert page.count('<svg class="bar"') == 2 * 12
-    assert "Of 30 features the 12 largest" in page
-    order = np.argsort(-np.abs(model.components_[0]))
-    assert f"<bdi>f{order[0]}</bdi>" in page.split('class="bars"')[1]
-    assert f"<bdi>f{order[-1]}</bdi>" not in page.split('class="bars"')[1]
+    assert page.count('<svg class="bar"') == 2 * 30
+    for part, card in zip(model.components_, page.split('class="card part"')[1:], strict=False):
+        first, _, more = card.partition("<summary>Show 30</summary>")
+        largest = np.argsort(-np.abs(part))
+        for shown, features in ((first, largest[:12]), (more, largest[12:])):
+            above, _, below = shown.partition("<h4>Below zero</h4>")
+            assert "<h4>Above zero</h4>" in above
+            for wanted, text in ((part[features] > 0, above), (part[features] < 0, below)):
+                names = re.findall(r"<bdi>f(\d+)</bdi>", text.partition("</ol>")[0])
+                assert [int(name) for name in names] == features[wanted].tolist()
 
 
 def test_images() -> None:
     X, model = invented(60, 12, 3)
     page = report(model, X, image_shape=(3, 4)).html
     read = Reader(page)
-    assert len([i for i in read.named("img") if (i["alt"] or "").startswith("Part ")]) == 3
+    assert len([i for i in read.named("img") if (i["alt"] or "").startswith("Part ")]) == 2 * 3
     assert all(str(i["src"]).startswith("data:image/png;base64,") for i in read.named("img"))
     sheet = samples_of(page)["pictures"]
     assert (sheet["width"], sheet["height"]) == (4, 3)
@@ -514,7 +551,7 @@ def _luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_contrast(scheme: int) -> None:
-    style = files("seminmf.reporting").joinpath("assets", "report.css").read_text("utf-8")
+    style = page_style()
     pairs = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", style)
     colours = {name: pair[scheme] for name, *pair in pairs}
 
@@ -540,14 +577,12 @@ def good() -> tuple[Array, SemiNMF]:
     ("options", "message"),
     [
         ({"labels": [1, 2]}, "labels has 2 entries, but X has 30 samples"),
-        ({"labels": [1.0] * 29 + [np.nan]}, "labels has 1 missing labels, .* position 29"),
-        ({"labels": ["a"] * 29 + [None]}, "labels has 1 missing labels"),
+        ({"labels": [None] * 30}, "labels are all missing"),
         ({"labels": [["a"]] * 30}, "labels must be one-dimensional"),
-        ({"labels": pd.array(["a"] * 29 + [pd.NA], dtype=object)}, "missing labels"),
-        ({"ids": ["a"]}, "ids has 1 entries, but X has 30 samples; pass one per sample"),
+        ({"ids": ["a"]}, "ids has 1 entry, but X has 30 samples; pass one per sample"),
         ({"ids": "abc"}, "ids must be a list of one name per sample, got 'abc'"),
         ({"ids": 3}, "ids must be a list"),
-        ({"feature_names": ["a"]}, "feature_names has 1 entries, but X has 6 features"),
+        ({"feature_names": ["a"]}, "feature_names has 1 entry, but X has 6 features"),
         ({"image_shape": (4, 4)}, r"4 × 4 has 16 pixels, but X has 6 .* image_shape=\(2, 3\)"),
         ({"image_shape": (-2, -3)}, "image_shape -2 × -3"),
         ({"image_shape": 6}, "image_shape must be a pair"),
@@ -566,13 +601,13 @@ def test_bad_models_and_data() -> None:
         report(L21SemiNMF(2), X)
     with pytest.raises(NotFittedError):
         report(FactorKMeans(L21SemiNMF(2)), X)
-    with pytest.raises(ValueError, match=r"model must be a fitted factorization .* got 3"):
+    with pytest.raises(TypeError, match=r"model must be a fitted factorization .* got 3"):
         report(3, X)
-    with pytest.raises(ValueError, match="model must be a fitted factorization"):
+    with pytest.raises(TypeError, match="model must be a fitted factorization"):
         report(SemiNMF, X)
-    with pytest.raises(ValueError, match="PCA has no codes_"):
+    with pytest.raises(TypeError, match="PCA has no codes_"):
         report(PCA(2).fit(X), X)
-    with pytest.raises(ValueError, match="PCA has no codes_"):
+    with pytest.raises(TypeError, match="PCA has no codes_"):
         report(FactorKMeans(PCA(2), 2, random_state=0).fit(X), X)
     with pytest.raises(ValueError, match="X has 29 samples, but the model was fitted to 30"):
         report(model, X[:29])
@@ -634,6 +669,12 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own() -> None:
         GraphSemiNMF(3, alpha=0.5, beta=0.1, random_state=0, n_init=2),
         FactorKMeans(SemiNMF(4), n_clusters=3, random_state=7),
         FactorKMeans(L21SemiNMF(3, random_state=2), random_state=np.int64(5)),
+        FactorKMeans(SemiNMF(3, init="random")),
+        SemiNMF(3, init="random"),
+        RobustSemiNMF(3, loss=Huber(2.0), l1=0.1, random_state=0),
+        Standardized(FactorKMeans(SemiNMF(3)), how="robust"),
+        make_pipeline(StandardScaler(), FactorKMeans(SemiNMF(2), random_state=1)),
+        GraphSemiNMF(2, graph=KNeighborsTransformer(n_neighbors=4), random_state=0),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -649,11 +690,10 @@ def test_the_recipe_makes_the_same_model(
         monkeypatch.chdir(tmp_path)
         names: dict[str, Any] = {"X": X, "labels": labels}
         exec(html.unescape(code[1]), names)
-    again = names["model"]
-    factors = [getattr(m, "factorizer_", m).codes_ for m in (model, again)]
-    np.testing.assert_array_equal(*factors)
-    if isinstance(model, FactorKMeans):
-        np.testing.assert_array_equal(model.labels_, again.labels_)
+    both = unwrap(model), unwrap(names["model"])
+    np.testing.assert_array_equal(*(inner.factorizer.codes_ for inner in both))
+    if both[0].clusters is not None:
+        np.testing.assert_array_equal(*(inner.clusters.labels_ for inner in both))
     date = re.compile(r"Made by seminmf on [^.]*")
     written = (tmp_path / "report.html").read_text("utf-8")
     assert date.sub("", written) == date.sub("", first.html)
@@ -672,9 +712,14 @@ def test_what_cannot_be_written_is_named() -> None:
     assert "# init: the (ndarray of shape (4, 2), ndarray of shape (30, 2))" in text
     assert "ids=ids, feature_names=feature_names" in text
     text = recipe(find(checked_subject(seedless, X)))
-    assert f"random_state={seedless.factorizer_.random_state}," in text
-    assert '    random_state=None,\n    metric="reconstruction",\n    refine=True,\n)' in text
-    assert "No seed was given" in report(SemiNMF(2).fit(X), X).html
+    assert f"random_state={seedless.seed_},\n" in text
+    unknown = SemiNMF(2, random_state=np.random.RandomState(0)).fit(X)
+    assert "# random_state: the RandomState that was given" in recipe(
+        find(checked_subject(unknown, X))
+    )
+    del seedless.seed_  # as in files from before it was kept
+    assert "The seed of the fit is not known" in report(seedless, X).html
+    assert "callback" not in report(SemiNMF(2, callback=lambda _: None).fit(X), X).html
     assert value_text(print) == "print"
     assert value_text(np.random.RandomState(0)) == "RandomState"
 
@@ -709,8 +754,8 @@ def test_charts() -> None:
     assert line(np.arange(200.0)[::-1]).count("<circle") == 1
     assert "(logarithmic)" in histogram(np.r_[np.random.default_rng(0).random(50), 1e6], 2.0)
     assert "(logarithmic)" not in histogram(np.random.default_rng(0).random(50), 2.0)
-    assert 'class="neg" x="25.00"' in bar(-1, 2, True)
-    assert 'class="pos" x="0.00" y="1" width="50.00"' in bar(1, 2, False)
+    assert 'class="neg scaled" width="50.00"' in bar(-1, 2, 4)
+    assert 'transform="scale(0.5 1)"' in bar(1, 2, 4)
     assert "nan" not in profile(np.array([1.0]), 0.0, "one")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -100,11 +101,9 @@ class Browser:
             """
             const svg = document.getElementById("map");
             svg.scrollIntoView({block: "center", behavior: "instant"});
-            const data = JSON.parse(document.getElementById("samples").textContent);
-            const box = svg.getBoundingClientRect();
-            const scale = box.width / svg.viewBox.baseVal.width;
-            return {x: box.left + data.x[arguments[0]] * scale,
-                    y: box.top + data.y[arguments[0]] * scale};
+            const mark = document.getElementById("points").children[arguments[0]];
+            const box = mark.getBoundingClientRect();
+            return {x: box.left + box.width / 2, y: box.top + box.height / 2};
             """,
             sample,
         )
@@ -183,6 +182,28 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = L21SemiNMF(8, strength=3e-4, random_state=0).fit(X[:400])
     page = report(model, X[:400], labels=y[:400], image_shape=(8, 8))
     return page.save(tmp_path_factory.mktemp("pages") / "digits.html")
+
+
+@pytest.fixture(scope="module")
+def heaps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty kinds of samples: at the default strength each has one code."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(3 * rng.normal(size=(20, 12)), 20, axis=0) + 0.1 * rng.normal(size=(400, 12))
+    model = L21SemiNMF(8, random_state=0).fit(X)
+    return report(model, X).save(tmp_path_factory.mktemp("pages") / "heaps.html")
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 5)) ** 2 @ (rng.normal(size=(5, 300)) * [[1], [2], [4], [1], [3]])
+    names = [
+        f"a rather long name of a feature, as genes have them, number {i:03d}" for i in range(300)
+    ]
+    model = SemiNMF(4, random_state=0).fit(X + 0.1 * rng.normal(size=X.shape))
+    X = model.inverse_transform(model.codes_)
+    page = report(SemiNMF(4, random_state=0).fit(X), X, feature_names=names)
+    return page.save(tmp_path_factory.mktemp("pages") / "named.html")
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +325,7 @@ def test_everything_can_be_reached_by_tabs(browser: Browser, signals: Path) -> N
     browser.open(signals)
     reached = []
     active = browser.driver.switch_to.active_element
-    for _ in range(14):
+    for _ in range(20):
         before = active
         before.send_keys(keys.TAB)
         wait_until(lambda before=before: browser.driver.switch_to.active_element != before)
@@ -312,9 +333,11 @@ def test_everything_can_be_reached_by_tabs(browser: Browser, signals: Path) -> N
         target = active.get_attribute("href") or "#"
         reached.append(active.get_attribute("id") or target.partition("#")[2])
         outline = browser.run("return getComputedStyle(document.activeElement).outlineStyle")
-        assert outline != "none" or reached[-1].startswith("by-")
-    assert reached[:3] == ["content", "theme", "objective"]
+        assert outline != "none" or reached[-1].startswith(("by-", "layout-"))
+    assert reached[:3] == ["content", "theme", "samples-map"]
     assert "by-cluster" in reached
+    assert "layout-codes" in reached
+    assert "zoom-in" in reached
     assert "stage" in reached
     browser.find("#by-cluster").send_keys(keys.ARROW_RIGHT)
     wait_until(browser.find("#by-label").is_selected)
@@ -366,6 +389,161 @@ def test_the_legend_picks_out_a_group(browser: Browser, signals: Path) -> None:
     assert not any(faded())
 
 
+BOXES = """
+    const box = (e) => {
+        const b = e.getBoundingClientRect();
+        return [b.left, b.top, b.right, b.bottom];
+    };
+"""
+
+
+def overlaps(first: list[float], second: list[float]) -> bool:
+    return (
+        first[0] < second[2] and second[0] < first[2]
+        and first[1] < second[3] and second[1] < first[3]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("layout", ["codes", "neighbours"])
+def test_names_stand_beside_the_points(
+    browser: Browser, signals: Path, width: int, layout: str
+) -> None:
+    browser.open(signals, width=width)
+    browser.find(f"label[for=layout-{layout}]").click()
+    browser.choose("label")
+    names = "return [...document.querySelectorAll('#names text')]"
+    wait_until(lambda: len(browser.run(f"{names}.map(e => e.textContent)")) == 3)
+    assert sorted(browser.run(f"{names}.map(e => e.textContent)")) == ["a", "b", "c"]
+    boxes = browser.run(f"{BOXES} {names}.map(box)")
+    dots = browser.run(f"{BOXES} return [...document.querySelectorAll('#points > *')].map(box)")
+    shrunk = [[a + 1, b + 1, c - 1, d - 1] for a, b, c, d in dots]
+    for box in boxes:
+        # Half of a line's height is the room above and below of the letters themselves.
+        high = (box[3] - box[1]) / 4
+        letters = [box[0], box[1] + high, box[2], box[3] - high]
+        assert not [dot for dot in shrunk if overlaps(letters, dot)]
+        assert sum(overlaps(letters, other) for other in boxes) == 1
+    assert browser.run("return document.querySelectorAll('#names path').length") == 3
+    browser.choose("score")
+    wait_until(lambda: not browser.run(f"{names}.length"))
+
+
+def test_dots_do_not_cover_each_other(browser: Browser, heaps: Path) -> None:
+    browser.open(heaps)
+    places = np.array(
+        browser.run(f"{BOXES} return [...document.querySelectorAll('#points circle')].map(box)")
+    )
+    middle = (places[:, :2] + places[:, 2:]) / 2
+    size = float(np.median(places[:, 2] - places[:, 0]))
+    gaps = np.linalg.norm(middle[:, None] - middle, axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    assert len(places) == 400
+    assert (gaps.min(axis=1) > 0.5 * size).mean() > 0.95
+
+
+def transforms(browser: Browser) -> list[str]:
+    found: list[str] = browser.run(
+        "return [...document.getElementById('points').children]"
+        ".map(mark => mark.getAttribute('transform'))"
+    )
+    return found
+
+
+def test_the_layout_can_be_changed(browser: Browser, signals: Path) -> None:
+    browser.open(signals)
+    samples, before = browser.samples(), transforms(browser)
+    browser.find("label[for=layout-neighbours]").click()
+    wait_until(lambda: transforms(browser) != before)
+    places = [re.match(r"translate\(([\d.-]+) ([\d.-]+)\)", t) for t in transforms(browser)]
+    expected = zip(samples["neighbours"]["x"], samples["neighbours"]["y"], strict=True)
+    assert [tuple(map(float, p.groups())) for p in places if p] == list(expected)
+    assert browser.find(".by-neighbours").is_displayed()
+    browser.hover(samples["home"])
+    assert browser.tip.splitlines()[0] == samples["id"][samples["home"]]
+    browser.find("label[for=layout-codes]").click()
+    wait_until(lambda: transforms(browser) == before)
+    assert transforms(browser) == before
+
+
+def test_zoom_and_pan(browser: Browser, signals: Path) -> None:
+    browser.open(signals)
+    samples, before = browser.samples(), transforms(browser)
+    home = samples["home"]
+
+    def place() -> Any:
+        found = re.match(r"translate\(([\d.-]+) ([\d.-]+)\)", transforms(browser)[home])
+        assert found
+        return np.array([float(v) for v in found.groups()])
+
+    start = place()
+    browser.find("#zoom-in").click()
+    wait_until(lambda: transforms(browser) != before)
+    np.testing.assert_allclose(place(), [360, 250] + 1.6 * (start - [360, 250]), atol=0.2)
+    # With the wheel and Ctrl, the point under the pointer stays where it is.
+    point = browser.place(home)
+    zoomed = place()
+    wheel = {"type": "mouseWheel", **point, "deltaX": 0, "deltaY": -200, "modifiers": 2}
+    browser.command("Input.dispatchMouseEvent", **wheel)
+    wait_until(lambda: transforms(browser)[home - 1] != before[home - 1])
+    np.testing.assert_allclose(place(), zoomed, atol=1.5)
+    # Pulled at, the map moves with the pointer.
+    scale = browser.run("return document.getElementById('map').clientWidth / 720")
+    here = place()
+    x, y = point["x"], point["y"]
+    press = {"button": "left", "buttons": 1, "clickCount": 1}
+    browser.command("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, **press)
+    for step in range(1, 6):
+        browser.command("Input.dispatchMouseEvent", type="mouseMoved", x=x + 6 * step, y=y, **press)
+    browser.command("Input.dispatchMouseEvent", type="mouseReleased", x=x + 30, y=y, **press)
+    wait_until(lambda: place()[0] > here[0] + 10)
+    assert place()[0] == pytest.approx(here[0] + 30 / scale, abs=3)
+    assert place()[1] == pytest.approx(here[1], abs=3)
+    # A key, and all is as it was.
+    browser.press(browser.find("#stage"), "0")
+    wait_until(lambda: transforms(browser) == before)
+    assert transforms(browser) == before
+    # A wheel alone scrolls the page.
+    scrolled = browser.run("return scrollY")
+    browser.command("Input.dispatchMouseEvent", **{**wheel, "modifiers": 0, "deltaY": 120})
+    wait_until(lambda: browser.run("return scrollY") != scrolled)
+    assert transforms(browser) == before
+
+
+def test_parts_on_one_scale_or_each_on_its_own(browser: Browser, named: Path) -> None:
+    browser.open(named)
+    widths = (
+        "return [...document.querySelectorAll('.part')].map(part => Math.max("
+        "...[...part.querySelectorAll('.bar rect')].map(r => r.getBoundingClientRect().width)))"
+    )
+    own = browser.run(widths)
+    assert max(own) == pytest.approx(min(own), rel=0.02)
+    browser.find("label[for=scale-common]").click()
+    wait_until(lambda: browser.run(widths) != own)
+    common = browser.run(widths)
+    assert max(common) == pytest.approx(max(own), rel=0.02)
+    assert min(common) < 0.8 * max(common)
+
+
+def test_more_features_on_demand(browser: Browser, named: Path) -> None:
+    browser.open(named)
+    card = browser.find(".part")
+    shown = [n for n in card.find_elements("css selector", ".name") if n.is_displayed()]
+    assert len(shown) == 12
+    # Names have the width of the card, and what distinguishes them is not cut off.
+    assert all(n.text.startswith("a rather long name") for n in shown)
+    assert len({n.text for n in shown}) == 12
+    assert [n.text for n in shown if n.text[-3:].isdigit()] == [n.text for n in shown]
+    assert browser.run(
+        "return [...document.querySelectorAll('.part:first-child > .bars .name')]"
+        ".every(e => e.scrollWidth <= e.clientWidth + 1)"
+    )
+    card.find_element("css selector", "summary").click()
+    names = card.find_elements("css selector", ".name")
+    wait_until(lambda: sum(n.is_displayed() for n in names) > 12)
+    assert sum(n.is_displayed() for n in names) == 50
+
+
 def test_hostile_strings_do_nothing(browser: Browser, hostile: Path) -> None:
     browser.open(hostile)
     samples = browser.samples()
@@ -383,7 +561,7 @@ def test_hostile_strings_do_nothing(browser: Browser, hostile: Path) -> None:
     assert f"<script>{HACK}"[:16] in browser.find("#parts").text
 
 
-@pytest.mark.parametrize("name", ["signals", "digits", "hostile"])
+@pytest.mark.parametrize("name", ["signals", "digits", "hostile", "named"])
 @pytest.mark.parametrize("width", [360, 768, 1200])
 def test_no_page_is_wider_than_its_window(
     browser: Browser, name: str, width: int, request: pytest.FixtureRequest
@@ -425,7 +603,7 @@ def test_on_paper_there_is_nothing_to_press(browser: Browser, signals: Path) -> 
     browser.media("dark", "print")
     wait_until(lambda: browser.run("return matchMedia('print').matches"))
     assert browser.background() == "rgb(255, 255, 255)"
-    for selector in ("nav", "#theme", ".segments"):
+    for selector in ("nav", "#theme", ".segments", ".zoom"):
         assert not browser.find(selector).is_displayed()
     assert browser.find("#map").is_displayed()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -36,7 +37,11 @@ def atomic(path: PathLike) -> Iterator[IO[bytes]]:
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.filename is None:
+            # A full disk does not say which file it was.
+            reason = error.strerror or str(error)
+            raise OSError(error.errno or errno.EIO, reason, str(target)) from error
         raise

@@ -37,6 +37,7 @@ def factorize(
     *,
     model: str = "l21",
     layer: str | None = None,
+    use_rep: str | None = None,
     mask_var: Any = "auto",
     neighbors_key: str | None = None,
     cluster: bool = True,
@@ -44,8 +45,9 @@ def factorize(
     key_added: str = "seminmf",
     random_state: Any = 0,
     copy: bool = False,
+    return_model: bool = False,
     **parameters: Any,
-) -> AnnData | None:
+) -> Any:
     """Factorize the cells × genes matrix: codes, parts, clusters and outlier scores.
 
     Normalize the counts, take logarithms and, if wanted, centre or scale the genes before, as for a
@@ -61,6 +63,9 @@ def factorize(
         `L21SemiNMF`, `GraphSemiNMF`, `SemiNMF` or `NMF`.
     layer : str, default=None
         Key of ``adata.layers`` to factorize; None takes ``adata.X``.
+    use_rep : str, default=None
+        Key of ``adata.obsm`` to factorize, as "X_pca", instead of a cells × genes matrix. Its
+        columns are then the features: the parts are in ``.uns["seminmf"]["parts"]``.
     mask_var : str, array of bool or None, default="auto"
         Which genes take part: a column of ``adata.var`` or an array with one bool per gene.
         "auto" takes the column "highly_variable" if there is one, else all; None takes all.
@@ -78,16 +83,21 @@ def factorize(
         For the factorization and for k-means.
     copy : bool, default=False
         Return a changed copy and leave `adata` as it is.
+    return_model : bool, default=False
+        Return the fitted model too.
     **parameters
         Further parameters of the model, such as ``strength=1e-3``.
 
     Returns
     -------
     adata : AnnData or None
-        The copy if ``copy=True``, else None. With the default `key_added` there are then
+        The copy if ``copy=True``, else None. With ``return_model=True`` the pair (adata, model) if
+        ``copy=True``, else the model: a `FactorKMeans`, or the factorization if not `cluster`. With
+        the default `key_added` there are then
 
         - ``.obsm["X_seminmf"]``: codes, cells × k; usable as ``use_rep`` in scanpy
-        - ``.varm["seminmf_parts"]``: parts, genes × k; zero for genes that did not take part
+        - ``.varm["seminmf_parts"]``: parts, genes × k; zero for genes that did not take part;
+          with `use_rep` ``.uns["seminmf"]["parts"]`` instead, columns × k
         - ``.obs["seminmf_outlier"]``: outlier score of each cell
         - ``.obs["seminmf_cluster"]``: cluster of each cell, a categorical, if `cluster`
         - ``.uns["seminmf"]``: parameters, the objective and its history, convergence, the number
@@ -98,8 +108,12 @@ def factorize(
     if not isinstance(key_added, str) or not key_added:
         raise ValueError(f"key_added must be a name such as 'seminmf', got {key_added!r}.")
     check_integer("n_components", n_components, 1)
-    genes, origin = _mask(adata, mask_var)
-    X = _matrix(adata, layer, genes)
+    if use_rep is None:
+        genes, origin = _mask(adata, mask_var)
+        X = _matrix(adata, layer, genes)
+    else:
+        genes, origin = np.zeros(0, dtype=np.bool_), None
+        X = _representation(adata, use_rep, layer, mask_var)
     if neighbors_key is not None:
         if "graph" in parameters:
             raise ValueError("neighbors_key and graph are both given; pass one of them.")
@@ -115,21 +129,25 @@ def factorize(
         known = ", ".join(sorted(_MODELS[model]().get_params()))
         raise TypeError(f"{error}. Parameters of {_MODELS[model].__name__} are {known}.") from None
     labels = None
+    fitted: Any = factorizer
     if cluster:
-        clustering = FactorKMeans(factorizer, n_clusters, random_state=random_state).fit(X)
-        factorizer, labels = clustering.factorizer_, clustering.labels_
+        fitted = FactorKMeans(factorizer, n_clusters, random_state=random_state).fit(X)
+        factorizer, labels = fitted.factorizer_, fitted.labels_
     else:
         factorizer.fit(X)
 
     scores = factorizer.outlier_scores(X)
     target = adata.copy() if copy else adata
-    parts = np.zeros((adata.n_vars, factorizer.components_.shape[0]), factorizer.components_.dtype)
-    parts[genes] = factorizer.components_.T
+    parts = factorizer.components_.T.copy()
+    if use_rep is None:
+        parts = np.zeros((adata.n_vars, factorizer.n_components_), factorizer.components_.dtype)
+        parts[genes] = factorizer.components_.T
     with warnings.catch_warnings():
         # A view becomes an object of its own when it is written to; that is what is meant here.
         warnings.filterwarnings("ignore", message=".*view.*")
         target.obsm[f"X_{key_added}"] = factorizer.codes_
-        target.varm[f"{key_added}_parts"] = parts
+        if use_rep is None:
+            target.varm[f"{key_added}_parts"] = parts
         target.obs[f"{key_added}_outlier"] = scores
         if labels is not None:
             target.obs[f"{key_added}_cluster"] = _categorical(labels)
@@ -137,7 +155,7 @@ def factorize(
             "params": _plain(
                 {
                     **factorizer.get_params(deep=False),
-                    "model": model, "layer": layer, "mask_var": origin,
+                    "model": model, "layer": layer, "use_rep": use_rep, "mask_var": origin,
                     "neighbors_key": neighbors_key, "n_clusters": n_clusters,
                 }
             ),
@@ -150,8 +168,28 @@ def factorize(
             "beta": float(factorizer.beta_),
             "n_active": int(factorizer.n_active_),
             "outlier_threshold": outlier_threshold(scores),
+            **({} if use_rep is None else {"parts": parts}),
         }  # fmt: skip
+    if return_model:
+        return (target, fitted) if copy else fitted
     return target if copy else None
+
+
+def _representation(adata: Any, use_rep: str, layer: str | None, mask_var: Any) -> Any:
+    """An entry of ``obsm`` as a matrix, checked."""
+    if layer is not None or not (isinstance(mask_var, str) and mask_var == "auto"):
+        raise ValueError(
+            "use_rep takes its columns from adata.obsm, so that layer and mask_var have no part in "
+            "it; leave them out."
+        )
+    if use_rep not in adata.obsm:
+        listed = ", ".join(map(repr, adata.obsm)) or "none"
+        raise ValueError(f"use_rep={use_rep!r} is not in adata.obsm; there are {listed}.")
+    X: Any = adata.obsm[use_rep]
+    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise ValueError(f"adata.obsm[{use_rep!r}] must be a matrix of numbers.")
+    return X
 
 
 def _check(adata: Any) -> None:

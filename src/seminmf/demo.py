@@ -16,6 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import roc_auc_score
 
 from . import FactorKMeans, L21SemiNMF
+from ._terminal import speak_plainly
 from ._types import FloatArray
 from .datasets import add_outliers, make_waveform
 from .metrics import majority_accuracy
@@ -81,6 +82,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("demo-report"), help="folder to write to")
     folder: Path = parser.parse_args().out
     folder.mkdir(parents=True, exist_ok=True)
+    speak_plainly()
     findings = explore()
     page = folder / "index.html"
     show(findings).save(page)

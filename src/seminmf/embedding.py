@@ -1,8 +1,13 @@
-"""A map of the samples: their codes in the plane that shows most of the ordinary ones.
+"""Maps of the samples: by their codes, and by who is next to whom; one for pages and plots.
 
-Far outliers would take the first axes of a principal component analysis for themselves and squeeze
-everybody else into a point. So the plane is fitted to the samples inside the far fence, by residual
-and by distance of their codes, and the others are only placed in it.
+By codes: the plane that shows most of the ordinary samples. Far outliers would take the first axes
+of a principal component analysis for themselves and squeeze everybody else into a point. So the
+plane is fitted to the samples inside the far fence, by residual and by distance of their codes, and
+the others are only placed in it.
+
+By neighbours: points that attract each other where samples are neighbours, and push all others
+away, from their places by codes on. The forces are those of UMAP (McInnes, Healy and Melville 2018)
+with the curve 1 / (1 + d²).
 """
 
 from __future__ import annotations
@@ -11,9 +16,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
-from ._types import FloatArray
+from ._types import FloatArray, IntArray
+
+__all__ = [
+    "FRAME", "Dots", "Map", "code_map", "far_fence", "fit_plane", "neighbour_map", "plane",
+    "spread",
+]  # fmt: skip
 
 # Values this many deviations above the median are far out.
 FAR = 6.0
@@ -21,6 +33,19 @@ FAR = 6.0
 _NORMAL = 1.4826
 # A deviation below this share of the largest value is that of exact fits, and no yardstick.
 _EXACT = 1e-10
+# Codes are far out from this multiple of the distance on within which nine tenths of them are: a
+# cluster apart from the others is none.
+_FAR_CODES, _ORDINARY = 3.0, 0.9
+# Room around the samples, as a share of the window.
+_ROOM = 0.08
+# How often the points of a map by neighbours are moved, and how many others push each of them.
+_EPOCHS, _OTHERS = 150, 5
+# Maps are made for a frame of this width and height, of which dots cover this share, if that leaves
+# them at least visible and no larger than they have to be.
+FRAME: FloatArray = np.array([720.0, 500.0])
+_COVERED, _RADII = 0.12, (1.6, 3.6)
+# Points are moved apart in so many rounds at most, twice; more make no visible difference.
+_ROUNDS = 40
 
 
 def far_fence(values: FloatArray) -> float:
@@ -70,16 +95,13 @@ def plane_through(codes: FloatArray, inside: NDArray[np.bool_]) -> Plane:
 
 
 def fit_plane(codes: FloatArray, residuals: FloatArray | None = None) -> Plane:
-    """The plane of the codes that are not far out.
-
-    A fence never shuts out half of the samples, but two of them together may; then one has to do.
-    """
+    """The plane of the codes that are not far out, by residual or by their distance."""
     inside = np.ones(len(codes), dtype=np.bool_)
     if residuals is not None:
         inside &= residuals <= far_fence(residuals)
     distance = np.linalg.norm(codes - np.median(codes, axis=0), axis=1)
-    near = inside & (distance <= far_fence(distance))
-    return plane_through(codes, near if 2 * near.sum() >= len(near) else inside)
+    inside &= distance <= _FAR_CODES * np.quantile(distance, _ORDINARY)
+    return plane_through(codes, inside)
 
 
 def plane(codes: FloatArray, residuals: FloatArray | None = None) -> FloatArray:
@@ -87,8 +109,124 @@ def plane(codes: FloatArray, residuals: FloatArray | None = None) -> FloatArray:
     return fit_plane(codes, residuals).places(np.asarray(codes, dtype=np.float64))
 
 
-def frame(places: FloatArray, inside: NDArray[np.bool_]) -> FloatArray:
-    """Rows (low, high) of a window with all samples that are inside, and a little room."""
-    low, high = places[inside].min(axis=0), places[inside].max(axis=0)
-    room = np.where(high > low, 0.06 * (high - low), 1.0)
+@dataclass(frozen=True, eq=False)
+class Dots:
+    """Places in a frame of size `FRAME`, y upwards; which of them had to be moved to its border."""
+
+    places: FloatArray
+    beyond: NDArray[np.bool_]
+    radius: float
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Places of the samples, and the window that shows the ordinary ones."""
+
+    places: FloatArray
+    window: FloatArray
+    """Rows (low, high)."""
+    axes: tuple[str, str]
+    """What the two coordinates are; empty where they have no meaning."""
+
+    def dots(self) -> Dots:
+        """The samples as dots that do not cover each other."""
+        shares, beyond = self.unit()
+        radius = float(np.clip(np.sqrt(_COVERED * FRAME.prod() / (np.pi * len(shares))), *_RADII))
+        places = shares * FRAME
+        places[~beyond] = spread(places[~beyond], radius, FRAME)
+        return Dots(np.clip(places, radius, FRAME - radius), beyond, radius)
+
+    def unit(self) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Places in the unit square, y upwards, and which of them were beyond the window."""
+        low, high = self.window
+        shares = (self.places - low) / (high - low)
+        return np.clip(shares, 0, 1), np.any((shares < 0) | (shares > 1), axis=1)
+
+
+def _window(places: FloatArray) -> FloatArray:
+    low, high = places.min(axis=0), places.max(axis=0)
+    room = np.where(high > low, _ROOM * (high - low), 1.0)
     return np.stack([low - room, high + room])
+
+
+def code_map(codes: FloatArray, residuals: FloatArray) -> Map:
+    """The samples by their codes; those of a single part against the residuals."""
+    codes = np.asarray(codes, dtype=np.float64)
+    fitted = fit_plane(codes, residuals)
+    if codes.shape[1] == 1:
+        places, axes = np.column_stack([codes[:, 0], residuals]), ("code of part 0", "residual")
+    elif codes.shape[1] == 2:
+        places, axes = codes, ("code of part 0", "code of part 1")
+    else:
+        places = fitted.places(codes)
+        first, second = (f"direction of the codes ({share:.0%})" for share in fitted.shares)
+        axes = f"first {first}", f"second {second}"
+    return Map(places, _window(places[fitted.inside]), axes)
+
+
+def neighbour_map(links: sp.csr_array, start: FloatArray) -> Map:
+    """The samples by who is next to whom, from places in the unit square on; always the same."""
+    edges = sp.csr_array(links + links.T)
+    edges.setdiag(0)
+    edges.eliminate_zeros()
+    n, degree = edges.shape[0], np.maximum(np.diff(edges.indptr), 1)[:, None]
+    rows = np.repeat(np.arange(n), np.diff(edges.indptr))
+    rng = np.random.default_rng(0)
+    y = 20 * (start - 0.5) + rng.normal(scale=1e-2, size=(n, 2))
+    for epoch in range(_EPOCHS):
+        gap = y[rows] - y[edges.indices]
+        edges.data = 2 / (1 + np.einsum("ij,ij->i", gap, gap))
+        pull = edges @ y - np.asarray(edges.sum(axis=1))[:, None] * y
+        step = np.clip(pull / degree, -4, 4)
+        for others in rng.integers(0, n, size=(_OTHERS, n)):
+            gap = y - y[others]
+            squares = np.einsum("ij,ij->i", gap, gap)
+            push = 2 / ((1e-3 + squares) * (1 + squares))
+            step += np.clip(push[:, None] * gap, -4, 4)
+        y += (1 - epoch / _EPOCHS) * step
+    inside = fit_plane(y).inside
+    return Map(y, _window(y[inside]), ("", ""))
+
+
+def spread(places: FloatArray, radius: float, size: FloatArray) -> FloatArray:
+    """Discs of one radius moved apart where they would cover each other, inside a box.
+
+    Samples with nearly the same codes would otherwise be one disc; now they are a heap of discs
+    that is the larger, the more they are.
+    """
+    # Whatever the order in which samples come, the dots are the same.
+    given = np.lexsort(np.asarray(places, dtype=np.float64).T)
+    places = np.asarray(places, dtype=np.float64)[given]
+    # Equal places are a sunflower first, because nothing says into which direction they should go.
+    _, place_of, sizes = np.unique(
+        np.round(places / radius), axis=0, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(place_of.ravel(), kind="stable")
+    rank: IntArray = np.empty(len(places), dtype=np.int64)
+    rank[order] = np.arange(len(places)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    turn = rank * np.pi * (3 - np.sqrt(5))
+    places += radius * np.sqrt(rank)[:, None] * np.column_stack([np.cos(turn), np.sin(turn)])
+    places = _moved_apart(places, radius)
+    # Heaps at the border need room: all dots are moved in, and apart again where that was too much.
+    low, high = places.min(axis=0, initial=np.inf), places.max(axis=0, initial=-np.inf)
+    least, most = np.minimum(low, radius), np.maximum(high, size - radius)
+    places = radius + (places - least) * (size - 2 * radius) / (most - least)
+    found = np.empty_like(places)
+    found[given] = np.clip(_moved_apart(places, radius), radius, size - radius)
+    return found
+
+
+def _moved_apart(places: FloatArray, radius: float) -> FloatArray:
+    for _ in range(_ROUNDS):
+        pairs = cKDTree(places).query_pairs(2 * radius, output_type="ndarray")
+        if not len(pairs):
+            break
+        first, second = pairs.T
+        between = places[first] - places[second]
+        distance = np.maximum(np.linalg.norm(between, axis=1), 1e-9)
+        shift = between * ((radius - distance / 2) / distance)[:, None]
+        for axis in range(2):
+            moved = np.bincount(first, shift[:, axis], len(places))
+            moved -= np.bincount(second, shift[:, axis], len(places))
+            places[:, axis] += 0.6 * moved
+    return places

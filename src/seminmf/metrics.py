@@ -216,7 +216,7 @@ def encode(labels: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]
     if plain_dtype.kind in "US" and not hasattr(labels, "dtype"):
         # NumPy turns [1, "1", nan] into strings without a word: look at the labels themselves.
         array = np.asarray(labels, dtype=object)
-    missing = _missing(array)
+    missing = missing_labels(array)
     if missing.any():
         first = int(missing.argmax())
         raise ValueError(
@@ -234,7 +234,7 @@ def encode(labels: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]
     return values.astype(plain_dtype, copy=False), codes
 
 
-def _missing(array: NDArray[Any]) -> NDArray[np.bool_]:
+def missing_labels(array: NDArray[Any]) -> NDArray[np.bool_]:
     """Mark labels that stand for "no value": NaN, NaT, None, pandas.NA."""
     if array.dtype.kind in "fc":
         return np.asarray(np.isnan(array), dtype=np.bool_)

@@ -9,9 +9,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
+from .._terminal import speak_plainly
+
 try:
     import typer
-    from typer.core import TyperGroup
+    from typer.core import TyperCommand, TyperGroup
 
     from ._talk import Talk, one_line
 except ImportError as error:  # pragma: no cover
@@ -36,8 +38,26 @@ class Stopped(Exception):  # noqa: N818
     """The command was interrupted, and has left things in order."""
 
 
+def _without_types(parameters: list[Any]) -> list[Any]:
+    """Flags take no value: the help does not show them a type."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help is plain."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types(super().get_params(ctx))
+
+
 class OneLineGroup(TyperGroup):
-    """Mistakes in the arguments are one line too."""
+    """Mistakes in the arguments are one line too, or one object for machines."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types(super().get_params(ctx))
 
     def main(
         self,
@@ -48,8 +68,11 @@ class OneLineGroup(TyperGroup):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
+        speak_plainly()
         try:
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        except (KeyboardInterrupt, typer.Abort):
+            code = INTERRUPTED
         except Exception as error:
             # Typer brings its own exceptions of this kind in some versions, click's in others.
             if not hasattr(error, "format_message"):
@@ -61,9 +84,8 @@ class OneLineGroup(TyperGroup):
             else:
                 path = "seminmf" if context is None else context.command_path
                 message = one_line(error.format_message()).rstrip(".")
-                Talk().errors.print(
-                    f"Error: {message}. See {path} --help.", markup=False, style="red"
-                )
+                machine = "--json" in (sys.argv[1:] if args is None else args)
+                Talk(as_json=machine).fail(f"{message}. See {path} --help.", code)
         code = code if isinstance(code, int) else 0
         if standalone_mode:
             sys.exit(code)
@@ -113,6 +135,10 @@ def command(
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        # A parameter of a type with `chosen` stands for the options that this function takes.
+        groups = {p.name: p.annotation for p in own if hasattr(p.annotation, "chosen")}
+        taken = {name: _options_of(kind) for name, kind in groups.items()}
+        own = [inner for p in own for inner in taken.get(p.name, [p])]
         common = [
             inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
             for key, kind in _COMMON.items()
@@ -121,7 +147,14 @@ def command(
         def run(**arguments: Any) -> None:
             options = {key: arguments.pop(key) for key in _COMMON}
             talk = Talk(quiet=options["quiet"], as_json=options["json"], debug=options["debug"])
-            code = _guarded(function, talk, arguments)
+
+            def call(talk: Talk) -> None:
+                for name, kind in groups.items():
+                    chosen = {p.name: arguments.pop(p.name) for p in taken[name]}
+                    arguments[name] = kind.chosen(**chosen)
+                function(talk, **arguments)
+
+            code = _guarded(call, talk)
             if code:
                 raise typer.Exit(code)
 
@@ -129,17 +162,21 @@ def command(
         run.__name__, run.__doc__ = function.__name__, function.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
-        where.command(name, epilog=f"Example: {example}")(run)
+        where.command(name, cls=PlainCommand, epilog=f"Example: {example}")(run)
         return function
 
     return register
 
 
-def _guarded(function: Callable[..., None], talk: Talk, arguments: dict[str, Any]) -> int:
+def _options_of(kind: Any) -> list[inspect.Parameter]:
+    return list(inspect.signature(kind.chosen, eval_str=True).parameters.values())
+
+
+def _guarded(call: Callable[[Talk], None], talk: Talk) -> int:
     """Run a command; the exit code."""
     try:
         with talk.hearing_warnings():
-            function(talk, **arguments)
+            call(talk)
             talk.finish()
     except Stopped as stop:
         talk.errors.print(one_line(stop), markup=False)

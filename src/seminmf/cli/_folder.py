@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,29 +66,51 @@ def check_target(out: Path, force: bool) -> None:
 
 
 @contextmanager
-def folder(out: Path) -> Iterator[Path]:
+def folder(out: Path, force: bool) -> Iterator[Path]:
     """A folder to write to, whose files come to stand in ``out`` at the end.
 
-    A new folder appears by one renaming. In one that is there each file is replaced in one step,
-    `RUN` last; what an earlier fit left and this one does not write is removed, and what is not
-    from a fit stays.
+    A new folder appears by one renaming; if another fit was faster, this one writes nothing. With
+    ``force`` each file of an earlier fit is replaced in one step, `RUN` last; what it left and this
+    one does not write is removed, and what is not from a fit stays.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     scratch = beside(out.absolute())
     scratch.mkdir()
     try:
         yield scratch
-        if not out.exists():
-            scratch.rename(out)
+        if not (out / RUN).is_file():
+            _appear(scratch, out)
             return
+        if not force:
+            raise FileExistsError(
+                f"--out {out} was written by another fit meanwhile, and stays as it is; choose "
+                "another folder."
+            )
         old = set(_files_of(out))
         names = sorted((file.name for file in scratch.iterdir()), key=lambda name: name == RUN)
         for name in names:
             (scratch / name).replace(out / name)
         for name in old - set(names):
             (out / name).unlink(missing_ok=True)
+    except OSError as error:
+        if isinstance(error.filename, str):  # as it would have been called
+            error.filename = error.filename.replace(str(scratch), str(out))
+        raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _appear(scratch: Path, out: Path) -> None:
+    """Rename a folder to one that is not there, or is empty; no other can come between."""
+    try:
+        scratch.replace(out)
+    except OSError as error:
+        if not out.is_dir():
+            raise
+        raise FileExistsError(
+            f"--out {out} is not empty any more: another program has written there meanwhile "
+            f"({error.strerror}). Choose another folder."
+        ) from None
 
 
 def _files_of(out: Path) -> list[str]:
@@ -120,14 +142,6 @@ def write_run(scratch: Path, run: dict[str, Any]) -> None:
         stream.write((to_json(run, indent=1) + "\n").encode())
 
 
-def sha256(path: str) -> str:
-    digest = hashlib.sha256()
-    with Path(path).open("rb") as stream:
-        while piece := stream.read(2**20):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
 def in_parts(table: Table) -> bool:
     """Whether a table is read in parts."""
     from ..sources import Source
@@ -144,6 +158,32 @@ def outlier_scores(talk: Talk, parts: Parts, table: Table) -> Any:
         )
         return None
     return parts.clusters.outlier_scores(parts.standardized(table.X))
+
+
+def with_fills(parts: Parts, table: Table) -> Table:
+    """The table with a record of what its model puts in place of missing values."""
+    fills = getattr(parts.model, "fill_", None)
+    record = table.record
+    if fills is None or not record.gaps:
+        return table
+    by_name = dict(zip(table.feature_names, fills.tolist(), strict=True))
+    found = {name: by_name[name] for name in record.gaps}
+    arguments = {**record.arguments, "missing": "keep"}
+    filled = sum(record.gaps.values())
+    return replace(
+        table, record=replace(record, arguments=arguments, fills=found, values_filled=filled)
+    )
+
+
+def medians_of(parts: Parts, table: Table) -> Any:
+    """For gaps in new samples of a model that did not have to fill any; None where it does."""
+    import numpy as np
+
+    from ..models.gaps import column_medians
+
+    if getattr(parts.model, "fill_", None) is not None or not isinstance(table.X, np.ndarray):
+        return None
+    return column_medians(table.X)
 
 
 def keys(table: Table, format: Format) -> dict[str, Any]:
@@ -197,9 +237,14 @@ def write_tables(scratch: Path, parts: Parts, table: Table, scores: Any) -> dict
 
 
 def write_report(
-    path: Path, parts: Parts, table: Table, image_shape: tuple[int, int] | None, title: str | None
+    path: Path,
+    parts: Parts,
+    table: Table,
+    image_shape: tuple[int, int] | None,
+    title: str | None,
+    command: list[str],
 ) -> None:
-    """The page about a fit; samples without ids go by their row in the file."""
+    """The page about a fit."""
     from ..reporting import report
 
     if in_parts(table):
@@ -207,14 +252,6 @@ def write_report(
             f"it would show samples, and {table.source} is read in parts. Fit to a part of it that "
             "fits in memory to see one."
         )
-
-    ids = [f"row {row + 1}" for row in table.rows] if table.ids is None else table.ids
     report(
-        parts.clusters,
-        parts.standardized(table.X),
-        labels=table.labels,
-        ids=ids,
-        feature_names=table.feature_names if table.named else None,
-        image_shape=image_shape,
-        title=title,
+        parts.model, table, image_shape=image_shape, title=title, command=shlex.join(command)
     ).save(path)

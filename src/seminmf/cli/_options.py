@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import counted
 from ._talk import Talk
 
 if TYPE_CHECKING:
@@ -54,8 +56,8 @@ class Fill(StrEnum):
 
 
 _FORMATS = (
-    "CSV, TSV (also .gz), Parquet, NPY, NPZ, Matrix Market or H5AD; - is CSV from stdin; HDF5, and "
-    "folders of Zarr or Parquet, are read in parts."
+    "CSV, TSV (also .gz), Excel, JSON lines, Parquet, Feather, NPY, NPZ, Matrix Market, H5AD or a "
+    "10x folder; - is CSV from stdin; HDF5, and folders of Zarr or Parquet, are read in parts."
 )
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=f"Table: {_FORMATS}")]
 Components = Annotated[int, typer.Option("--components", "-k", min=1, help="Number of parts.")]
@@ -107,7 +109,22 @@ MaxMemory = Annotated[
     str | None,
     typer.Option(metavar="SIZE", help="Read the table in parts, within so much, as in 2GB."),
 ]
-Key = Annotated[str | None, typer.Option(help="Which array of an HDF5 file or Zarr group.")]
+Key = Annotated[
+    str | None, typer.Option(help="Which sheet of an Excel file, array of HDF5 or a Zarr group.")
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="A feature, though it looks like ids; may be repeated."),
+]
+Transpose = Annotated[
+    bool, typer.Option("--transpose", help="Columns are the samples, as where genes are rows.")
+]
+Decimal = Annotated[str | None, typer.Option(help="Of a text file: . or , found out if left.")]
+Comment = Annotated[str, typer.Option(help="Leave out lines that begin like this; '' none.")]
+NaValues = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TEXT", help="It stands for a missing value; may be repeated."),
+]
 OutFile = Annotated[
     str,
     typer.Option("--out", "-o", help="File to write, by its ending; - is CSV to stdout."),
@@ -116,7 +133,7 @@ OutFile = Annotated[
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a table."""
+    """How to read a table; a command with a parameter of this type has the options for it."""
 
     id: str | None = None
     labels: str | None = None
@@ -126,52 +143,83 @@ class Reading:
     encoding: str = "utf-8"
     max_memory: str | None = None
     key: str | None = None
+    keep: Sequence[str] = ()
+    transpose: bool = False
+    decimal: str | None = None
+    comment: str = "#"
+    na_values: Sequence[str] = ()
 
     @classmethod
     def chosen(
         cls,
-        id: str | None,
-        labels: str | None,
-        drop_missing: bool,
-        fill: Fill | None,
-        delimiter: str | None,
-        header: bool | None,
-        encoding: str,
-        max_memory: str | None = None,
-        key: str | None = None,
+        id: IdOption = None,
+        labels: LabelsOption = None,
+        drop_missing: DropMissing = False,
+        fill: FillOption = None,
+        delimiter: Delimiter = None,
+        header: Header = None,
+        encoding: Encoding = "utf-8",
+        max_memory: MaxMemory = None,
+        key: Key = None,
+        keep: Keep = None,
+        transpose: Transpose = False,
+        decimal: Decimal = None,
+        comment: Comment = "#",
+        na_values: NaValues = None,
     ) -> Reading:
+        """What the options of a command stand for."""
         if drop_missing and fill is not None:
             raise ValueError("--drop-missing and --fill exclude each other; choose one.")
         missing = "drop" if drop_missing else "error" if fill is None else fill.value
-        return cls(id, labels, missing, delimiter, header, encoding, max_memory, key)
+        return cls(
+            id, labels, missing, delimiter, header, encoding, max_memory, key,
+            tuple(keep or ()), transpose, decimal, comment, tuple(na_values or ()),
+        )  # fmt: skip
 
-    def read(self, path: str, features: Any = None) -> Table:
-        from ..io import open_table, read_table
+    @property
+    def fill(self) -> str | None:
+        """What a model puts in place of missing values."""
+        return self.missing if self.missing == Fill.median else None
+
+    def keeping_gaps(self) -> Reading:
+        """The same for a model that fills gaps itself, with what it learned in its fit."""
+        return replace(self, missing="keep") if self.missing == Fill.median else self
+
+    def in_parts(self, path: str) -> bool:
+        """Whether the table at a path will be read in parts."""
         from ..io._sources import is_in_parts
 
-        options = asdict(self)
-        most, key = options.pop("max_memory"), options.pop("key")
-        if most is None and key is None and not is_in_parts(path):
+        named = self.key is not None and not path.lower().endswith(".xlsx")
+        return self.max_memory is not None or named or is_in_parts(path)
+
+    def read(self, path: str, features: Any = None) -> Table:
+        from ..io import open_table, read_table, sha256_of
+
+        options = {k: v for k, v in asdict(self).items() if k != "max_memory"}
+        if not self.in_parts(path):
             return read_table(path, features=features, **options)
         for name, default in asdict(Reading()).items():
-            if name in options and options[name] != default:
-                flag = "drop-missing and --fill" if name == "missing" else name
+            if name not in ("max_memory", "key", "keep") and options[name] != default:
+                flag = {"missing": "drop-missing and --fill", "na_values": "na-values"}.get(
+                    name, name
+                )
                 raise ValueError(
                     f"--{flag} is not for tables that are read in parts, as {path} is; leave it "
                     "out, or give a table that is read as a whole (without --max-memory)."
                 )
-        return open_table(path, key=key, features=features)
+        table = open_table(path, key=self.key, features=features, keep=self.keep)
+        return replace(table, record=replace(table.record, sha256=sha256_of(path)))
 
 
-def describe(talk: Talk, table: Table) -> None:
-    """Say what was read, what was skipped, and why."""
+def describe(talk: Talk, table: Table, of_whom: str = "the column") -> None:
+    """Say what was read, what was skipped, and why; and whose median stands where none was."""
     import numpy as np
     import scipy.sparse as sp
 
     n, m = table.X.shape
     sparse = sp.issparse(table.X) or getattr(table.X, "indptr", None) is not None
     kind = "sparse matrix" if sparse else "numeric"
-    parts = [f"{n:,} rows", f"{m:,} {kind} column{'s' * (m != 1)}"]
+    parts = [counted(n, "row"), counted(m, f"{kind} column")]
     if table.id_name is not None:
         parts.append(f"ids from {table.id_name!r}")
     if table.label_name is not None:
@@ -179,14 +227,17 @@ def describe(talk: Talk, table: Table) -> None:
     verb = "Read" if isinstance(table.X, np.ndarray) or sp.issparse(table.X) else "Opened"
     talk.say(f"{verb} {table.source}: {', '.join(parts)}.")
     if table.n_dropped:
-        talk.say(f"Left out {table.n_dropped:,} rows with missing values.")
-    if table.n_filled:
-        talk.say(f"Filled {table.n_filled:,} missing values with the median of their column.")
+        talk.say(f"Left out {counted(table.n_dropped, 'row')} with missing values.")
+    gaps = sum(table.record.gaps.values())
+    if gaps and not table.n_dropped:
+        talk.say(f"Filled {counted(gaps, 'missing value')} with the median of {of_whom}.")
     shown = table.skipped[:8]
     if shown:
         listed = "; ".join(f"{column.name!r}: {column.reason}" for column in shown)
         more = f"; and {len(table.skipped) - 8} more" if len(table.skipped) > 8 else ""
         talk.say(f"Columns not used: {listed}{more}.")
+    for remark in table.record.remarks:
+        talk.say(f"{remark[0].upper()}{remark[1:]}.")
 
 
 @dataclass(frozen=True)
@@ -208,6 +259,7 @@ class Choice:
     neighbors: int
     seed: int
     max_memory: str | None = None
+    fill: str | None = None
 
     def __post_init__(self) -> None:
         penalties = {"--strength": self.strength, "--alpha": self.alpha, "--beta": self.beta}
@@ -248,9 +300,20 @@ class Choice:
                     options[name] = getattr(self, name)
         factorizer = classes[self.model](self.components, **options)
         clusters = FactorKMeans(factorizer, n_clusters=self.clusters, random_state=self.seed)
-        if self.standardize == "none":
+        if self.standardize == "none" and self.fill is None:
             return clusters
-        return Standardized(clusters, self.standardize)  # type: ignore[arg-type]
+        return Standardized(clusters, self.standardize, fill=self.fill)  # type: ignore[arg-type]
+
+
+def with_hint(table: Table, choice: Choice) -> Table:
+    """The table with a word on its scales, if they are not to be brought to one."""
+    from ..io import scale_hint
+
+    hint = scale_hint(table.X, table.feature_names) if choice.standardize == "none" else None
+    if hint is None:
+        return table
+    record = replace(table.record, remarks=[*table.record.remarks, hint])
+    return replace(table, record=record)
 
 
 def image_shape_of(text: str | None, n_features: int) -> tuple[int, int] | None:

@@ -64,7 +64,8 @@ class Talk:
 
     @staticmethod
     def _print(value: dict[str, Any]) -> None:
-        sys.stdout.write(to_json(value) + "\n")
+        plain_characters = "utf" not in (sys.stdout.encoding or "").lower()
+        sys.stdout.write(to_json(value, ascii=plain_characters) + "\n")
         sys.stdout.flush()
 
     @contextmanager
@@ -99,5 +100,5 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def to_json(value: Any, indent: int | None = None) -> str:
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, indent=indent)
+def to_json(value: Any, indent: int | None = None, ascii: bool = False) -> str:
+    return json.dumps(plain(value), ensure_ascii=ascii, allow_nan=False, indent=indent)

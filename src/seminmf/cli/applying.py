@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from . import _options as o
 from ._command import Stopped, app, command
-from ._folder import MODEL, Parts, code_columns, keys, outlier_scores
+from ._folder import MODEL, RUN, Parts, code_columns, keys, outlier_scores, read_run
 from ._talk import Talk
 from .fitting import fit_watched
 
@@ -42,6 +43,16 @@ def read_for(
     """Samples with the features of the model, in its order where they have names."""
     if reading.max_memory is not None:
         parts.factorizer.set_params(max_memory=reading.max_memory)
+    own = getattr(parts.model, "fill_", None)
+    fills = own if own is not None else notes.get("medians")
+    if own is not None and reading.missing == "error" and not reading.in_parts(data):
+        reading = replace(reading, missing="keep")
+    elif reading.missing == "median" and fills is None:
+        raise ValueError(
+            "--fill median needs the medians of the fit, which this model does not have; fit it "
+            "again with --fill median, or leave out the rows with --drop-missing."
+        )
+    reading = reading.keeping_gaps()
     names = notes.get("feature_names") if notes.get("named") else None
     if names is None and hasattr(parts.model, "feature_names_in_"):
         names = list(parts.model.feature_names_in_)
@@ -52,7 +63,11 @@ def read_for(
             f"{parts.model.n_features_in_} features; give a table with the same columns, and say "
             "which are ids or labels with --id and --labels."
         )
-    o.describe(talk, table)
+    o.describe(talk, table, "the column in the fit")
+    if own is None and fills is not None and table.record.gaps and reading.missing == "keep":
+        from ..models.gaps import filled
+
+        table = replace(table, X=filled(table.X, fills))
     return table
 
 
@@ -81,21 +96,11 @@ def transform(
     talk: Talk,
     model: ModelArgument,
     data: o.DataArgument,
+    reading: o.Reading,
     out: o.OutFile = "-",
-    id: o.IdOption = None,
-    drop_missing: o.DropMissing = False,
-    fill: o.FillOption = None,
-    delimiter: o.Delimiter = None,
-    header: o.Header = None,
-    encoding: o.Encoding = "utf-8",
-    max_memory: o.MaxMemory = None,
-    key: o.Key = None,
 ) -> None:
     """Codes of new samples in a fitted model: how much of each part they have."""
     talk.data_on_stdout = talk.data_on_stdout or out == "-"
-    reading = o.Reading.chosen(
-        id, None, drop_missing, fill, delimiter, header, encoding, max_memory, key
-    )
     _check_out(out)
     parts, notes = load_model(model)
     table = read_for(talk, parts, notes, data, reading)
@@ -120,6 +125,7 @@ def cluster(
     model_or_data: Annotated[
         str, typer.Argument(metavar="MODEL|DATA", help="Model of a fit, or a table to fit first.")
     ],
+    reading: o.Reading,
     data: Annotated[
         str | None, typer.Argument(metavar="[DATA]", help="New samples for a MODEL.")
     ] = None,
@@ -132,8 +138,6 @@ def cluster(
     alpha: o.Alpha = None,
     beta: o.Beta = None,
     clusters: o.Clusters = None,
-    labels: o.LabelsOption = None,
-    id: o.IdOption = None,
     standardize: o.StandardizeOption = o.Standardize.none,
     solver: o.SolverOption = o.Solver.cd,
     init: o.InitOption = o.Init.auto,
@@ -142,31 +146,22 @@ def cluster(
     tol: o.Tol = 1e-4,
     neighbors: o.Neighbors = 5,
     seed: o.Seed = 0,
-    drop_missing: o.DropMissing = False,
-    fill: o.FillOption = None,
-    delimiter: o.Delimiter = None,
-    header: o.Header = None,
-    encoding: o.Encoding = "utf-8",
-    max_memory: o.MaxMemory = None,
-    key: o.Key = None,
 ) -> None:
     """Clusters and outlier scores of a table or of samples in a model; clusters of its own ones.
 
     With DATA alone a model is fitted and not kept (needs -k); seminmf fit keeps it.
     """
     talk.data_on_stdout = talk.data_on_stdout or out == "-"
-    reading = o.Reading.chosen(
-        id, labels, drop_missing, fill, delimiter, header, encoding, max_memory, key
-    )
     _check_out(out)
     if data is None and not o.is_model(model_or_data):
         if components is None:
             raise ValueError("a table needs the number of parts, as in -k 10; see --help.")
         choice = o.Choice(
             model.value, components, strength, alpha, beta, clusters, standardize.value,
-            solver.value, init.value, n_init, max_iter, tol, neighbors, seed, max_memory,
+            solver.value, init.value, n_init, max_iter, tol, neighbors, seed,
+            reading.max_memory, reading.fill,
         )  # fmt: skip
-        table = reading.read(model_or_data)
+        table = o.with_hint(reading.keeping_gaps().read(model_or_data), choice)
         o.describe(talk, table)
         fitted, stopped = fit_watched(talk, choice, table)
         if stopped:
@@ -175,6 +170,14 @@ def cluster(
         scores = outlier_scores(talk, parts, table)
         _deliver_clusters(talk, out, table, parts.clusters.labels_, scores)
         return
+    _refuse_fitting(
+        {
+            "-k": components, "--strength": strength, "--alpha": alpha, "--beta": beta,
+            "--clusters": clusters, "--model": model != o.Model.l21 or None,
+            "--standardize": standardize != o.Standardize.none or None,
+        },
+        model_or_data,
+    )  # fmt: skip
     parts, notes = load_model(model_or_data)
     if not hasattr(parts.clusters, "labels_"):
         raise ValueError(
@@ -183,18 +186,45 @@ def cluster(
         )
     if data is None:
         talk.say("A model alone has no outlier scores: give its DATA too for those.")
-        _deliver_clusters(talk, out, None, parts.clusters.labels_, None)
+        found = parts.clusters.labels_
+        deliver(talk, out, None, {**_own_keys(model_or_data, len(found)), "cluster": found})
         return
     table = read_for(talk, parts, notes, data, reading)
     found = parts.clusters.predict(parts.standardized(table.X))
     _deliver_clusters(talk, out, table, found, outlier_scores(talk, parts, table))
 
 
-def _deliver_clusters(talk: Talk, out: str, table: Table | None, found: Any, scores: Any) -> None:
+def _refuse_fitting(options: dict[str, Any], model: str) -> None:
+    """Nothing is fitted where there is a model: what only a fit heeds would have no effect."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"{given[0]} is for a table that is fitted first, and {model} is a model; leave it "
+            "out, or fit another with seminmf fit."
+        )
+
+
+def _own_keys(path: str, n_samples: int) -> dict[str, Any]:
+    """What the fit called its samples, as far as its folder tells; else their rows."""
     import numpy as np
 
-    own = {"row": np.arange(1, len(found) + 1)} if table is None else {}
-    if table is not None and table.labels is not None:
+    from ..io import read_table
+
+    rows = {"row": np.arange(1, n_samples + 1)}
+    if not (Path(path) / RUN).is_file():
+        return rows
+    run = read_run(Path(path))
+    name, file = run["data"]["id"] or "row", Path(path) / run["files"]["clusters"]
+    if file.suffix == ".npy":
+        other = run["files"].get("rows")
+        return rows if other is None else {"row": np.load(Path(path) / other)}
+    ids = read_table(file, id=name, features=["cluster"]).ids
+    assert ids is not None
+    return {name: ids.astype(np.int64) if name == "row" else ids}
+
+
+def _deliver_clusters(talk: Talk, out: str, table: Table, found: Any, scores: Any) -> None:
+    if table.labels is not None:
         from ..metrics import majority_accuracy, nmi
 
         accuracy, shared = majority_accuracy(table.labels, found), nmi(table.labels, found)
@@ -204,4 +234,4 @@ def _deliver_clusters(talk: Talk, out: str, table: Table | None, found: Any, sco
             f"their own class; normalised mutual information {shared:.3f}."
         )
     scored = {} if scores is None else {"outlier_score": scores}
-    deliver(talk, out, table, {**own, "cluster": found, **scored})
+    deliver(talk, out, table, {"cluster": found, **scored})

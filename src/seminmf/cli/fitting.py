@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import counted
 from . import _options as o
 from ._command import Stopped, app, command
 from ._folder import (
@@ -20,8 +21,9 @@ from ._folder import (
     Parts,
     check_target,
     folder,
+    medians_of,
     outlier_scores,
-    sha256,
+    with_fills,
     write_report,
     write_run,
     write_tables,
@@ -39,13 +41,12 @@ def fit(
     data: o.DataArgument,
     components: o.Components,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    reading: o.Reading,
     model: o.ModelOption = o.Model.l21,
     strength: o.Strength = None,
     alpha: o.Alpha = None,
     beta: o.Beta = None,
     clusters: o.Clusters = None,
-    labels: o.LabelsOption = None,
-    id: o.IdOption = None,
     standardize: o.StandardizeOption = o.Standardize.none,
     solver: o.SolverOption = o.Solver.cd,
     init: o.InitOption = o.Init.auto,
@@ -60,13 +61,6 @@ def fit(
         str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
     ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
-    drop_missing: o.DropMissing = False,
-    fill: o.FillOption = None,
-    delimiter: o.Delimiter = None,
-    header: o.Header = None,
-    encoding: o.Encoding = "utf-8",
-    max_memory: o.MaxMemory = None,
-    key: o.Key = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier fit in the folder.")
     ] = False,
@@ -74,32 +68,33 @@ def fit(
     """Factorize a table: writes model, codes, basis, clusters, outlier scores and a report."""
     choice = o.Choice(
         model.value, components, strength, alpha, beta, clusters, standardize.value,
-        solver.value, init.value, n_init, max_iter, tol, neighbors, seed, max_memory,
+        solver.value, init.value, n_init, max_iter, tol, neighbors, seed,
+        reading.max_memory, reading.fill,
     )  # fmt: skip
-    reading = o.Reading.chosen(
-        id, labels, drop_missing, fill, delimiter, header, encoding, max_memory, key
-    )
     check_target(out, force)
-    table = reading.read(data)
+    table = reading.keeping_gaps().read(data)
+    table = o.with_hint(table, choice)
     o.describe(talk, table)
     shape = o.image_shape_of(image_shape, table.X.shape[1])
     began = time.monotonic()
     fitted, stopped = fit_watched(talk, choice, table, checkpoint)
     seconds = time.monotonic() - began
     parts = Parts.of(fitted)
+    table = with_fills(parts, table)
     scores = outlier_scores(talk, parts, table)
     outcome = _outcome(parts, scores, seconds, stopped)
     for line in _sentences(parts, outcome):
         talk.say(line)
     notes = {
         "feature_names": list(table.feature_names), "named": table.named, "id": table.id_name,
-        "labels": table.label_name, "image_shape": shape,
+        "labels": table.label_name, "image_shape": shape, "medians": medians_of(parts, table),
     }  # fmt: skip
-    with folder(out) as scratch:
+    typed = ["seminmf", *sys.argv[1:]]
+    with folder(out, force) as scratch:
         fitted.save(scratch / MODEL, training=training.value, notes=notes)
         files = {"model": MODEL, **write_tables(scratch, parts, table, scores)}
         try:
-            write_report(scratch / REPORT, parts, table, shape, title)
+            write_report(scratch / REPORT, parts, table, shape, title, typed)
             files["report"] = REPORT
         except (ValueError, ImportError) as error:
             talk.warn(f"There is no report: {error}")
@@ -107,8 +102,8 @@ def fit(
             "format": RUN_FORMAT,
             "version": 1,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "command": ["seminmf", *sys.argv[1:]],
-            "data": _data(data, table),
+            "command": typed,
+            "data": asdict(table.record),
             "reading": asdict(reading),
             "options": asdict(choice),
             "image_shape": shape,
@@ -136,22 +131,6 @@ def fit_watched(
     with stoppable(watch), watch:
         fitted = choice.estimator(watch.callback(), checkpoint).fit(table.X)
     return fitted, watch.stopping
-
-
-def _data(path: str, table: Table) -> dict[str, Any]:
-    stdin = path == "-"
-    return {
-        "path": None if stdin else str(Path(path).absolute()),
-        "sha256": None if stdin or Path(path).is_dir() else sha256(path),
-        "kind": table.format.kind,
-        "rows": table.X.shape[0],
-        "columns": table.X.shape[1],
-        "skipped": {column.name: column.reason for column in table.skipped},
-        "rows_dropped": table.n_dropped,
-        "values_filled": table.n_filled,
-        "id": table.id_name,
-        "labels": table.label_name,
-    }
 
 
 def _outcome(parts: Parts, scores: Any, seconds: float, stopped: bool) -> dict[str, Any]:
@@ -185,11 +164,11 @@ def _sentences(parts: Parts, outcome: dict[str, Any]) -> list[str]:
     k, off = outcome["n_components"], outcome["n_components"] - outcome["n_active"]
     zero = f" ({off} of them zero)" if off else ""
     far = outcome["outliers"]
-    counted = "" if far is None else f"; {far:,} outlier{'s' * (far != 1)}"
+    outliers = "" if far is None else f"; {counted(far, 'outlier')}"
     return [
-        f"{outcome['model']} with {k} part{'s' * (k != 1)}{zero}: objective "
-        f"{outcome['objective']:.6g} after {outcome['n_iter']} iterations ({how}), "
+        f"{outcome['model']} with {counted(k, 'part')}{zero}: objective "
+        f"{outcome['objective']:.6g} after {counted(outcome['n_iter'], 'iteration')} ({how}), "
         f"{duration(outcome['seconds'])}.",
-        f"{len(sizes)} cluster{'s' * (len(sizes) != 1)} of {sizes.min():,} to {sizes.max():,} "
-        f"samples{counted}.",
+        f"{counted(len(sizes), 'cluster')} of {sizes.min():,} to {sizes.max():,} "
+        f"samples{outliers}.",
     ]

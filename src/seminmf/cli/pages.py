@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ._command import app, command
-from ._folder import REPORT, read_run, sha256, write_report
+from ._folder import REPORT, read_run, with_fills, write_report
 from ._options import Reading
 from ._talk import Talk
 from .applying import load_model
@@ -27,6 +27,8 @@ def report(
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
 ) -> None:
     """Make the page of a fit again, from its folder and its table."""
+    from ..io import sha256_of
+
     run = read_run(folder)
     parts, notes = load_model(str(folder))
     path = run["data"]["path"] if data is None else data
@@ -39,18 +41,21 @@ def report(
             f"{path}: the table of the fit is gone; say where with --data FILE."
         )
     known = run["data"]["sha256"]
-    if known is not None and sha256(path) != known:
+    if known is not None and sha256_of(path) != known:
         raise ValueError(
             f"{path} is not the table of the fit any more: its content has changed. Give the "
             "original with --data FILE, or fit again."
         )
     reading = Reading(**run["reading"])
+    if getattr(parts.model, "fill_", None) is not None:
+        reading = reading.keeping_gaps()
     table = reading.read(path, list(notes["feature_names"]) if notes["named"] else None)
-    shape = run["image_shape"]
+    table, shape = with_fills(parts, table), run["image_shape"]
     target = folder / REPORT if out is None else out
     write_report(
-        target, parts, table, None if shape is None else tuple(shape), title or run["title"]
-    )
+        target, parts, table, None if shape is None else tuple(shape), title or run["title"],
+        run["command"],
+    )  # fmt: skip
     talk.result = {"report": str(target)}
     talk.say(f"Report: {target}")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import re
 import zipfile
 import zlib
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from .._words import counted
+from ._numbers import check_numbers
 from ._table import Format, Raw, TableError, need
 
 _MATRIX_KEYS = ("X", "data", "arr_0")
-_CUT_NUMBER = re.compile(rb"[0-9.][eE][+-]?(?![0-9+-])")
 _NAME_KEYS = ("feature_names", "columns", "var_names")
 
 
@@ -28,8 +28,13 @@ def read_parquet(path: str, format: Format) -> Raw:
     except (arrow.ArrowInvalid, arrow.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise TableError(f"{path} is not a Parquet file, or is damaged: {reason}") from None
+    return frame_columns(frame, format)
+
+
+def frame_columns(frame: Any, format: Format) -> Raw:
+    """Those of a data frame; an index that is more than a count is a column too."""
     raw = Raw(format, {str(name): frame[name] for name in frame.columns})
-    if isinstance(frame.index, pandas.RangeIndex):
+    if isinstance(frame.index, need("pandas", "tables with columns").RangeIndex):
         return raw
     if frame.index.name is not None:
         raw.columns[str(frame.index.name)] = frame.index.to_series()
@@ -68,7 +73,7 @@ def matrix_of(path: str, array: Any) -> Any:
         raise TableError(f"{path} holds values of type {array.dtype}; numbers are needed.")
     if array.ndim != 2:
         raise TableError(
-            f"{path} has {array.ndim} dimension{'s' * (array.ndim != 1)}, shape {array.shape}; "
+            f"{path} has {counted(array.ndim, 'dimension')}, shape {array.shape}; "
             "save it with two: samples as rows, features as columns."
         )
     return array
@@ -124,20 +129,20 @@ def read_mtx(path: str, format: Format) -> Raw:
 
 
 def _check_mtx(content: bytes) -> None:
-    """Refuse what SciPy's reader does not survive: a number that ends in its exponent."""
+    """Refuse what SciPy's reader does not survive, or takes for numbers though it is none."""
     lines = io.BytesIO(content)
     banner = next(lines, b"").split()
     if len(banner) != 5 or banner[0] != b"%%MatrixMarket":
         raise ValueError("its first line is not that of a Matrix Market file")
-    for line in lines:
+    for above, line in enumerate(lines, 2):
         if line.strip() and not line.startswith(b"%"):
+            check_numbers(line, above)
             sizes = [int(size) for size in line.split()]
             break
     else:
         raise ValueError("it ends before the sizes")
-    body = lines.tell()
-    if _CUT_NUMBER.search(content, body):
-        raise ValueError("a number ends in its exponent")
-    entries = sum(1 for line in content[body:].splitlines() if line.strip())
+    body = content[lines.tell() :]
+    check_numbers(body, above + 1)
+    entries = sum(1 for line in body.splitlines() if line.strip())
     if banner[2] == b"coordinate" and entries != sizes[-1]:
         raise ValueError(f"it has {entries} entries, but says that there are {sizes[-1]}")

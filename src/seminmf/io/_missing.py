@@ -1,32 +1,48 @@
-"""Values that are missing or infinite: named, left out or filled."""
+"""Values that are missing or infinite: named, left out, filled or kept."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._types import IntArray
+from .._words import plural
+from ..models.gaps import column_medians, filled, find_gaps
 from ._table import TableError
 
-Missing = Literal["error", "drop", "median"]
+Missing = Literal["error", "drop", "median", "keep"]
+CHOICES = ("error", "drop", "median", "keep")
 _SHOWN = 3
 
 
-def without_missing(
-    source: str, X: Any, names: list[str], missing: Missing
-) -> tuple[Any, IntArray, int]:
-    """(X, rows that are left, number of values that were filled)."""
-    if missing not in ("error", "drop", "median"):
-        raise ValueError(f'missing must be "error", "drop" or "median", got {missing!r}.')
-    rows, columns = _places(X)
+@dataclass(frozen=True)
+class Treated:
+    """A matrix and what was done about its gaps."""
+
+    X: Any
+    rows: IntArray
+    """Those that are left."""
+    gaps: dict[str, int] = field(default_factory=dict)
+    """How many there were, by column."""
+    fills: dict[str, float] = field(default_factory=dict)
+    """What stands in their place, by column."""
+
+
+def treat_missing(source: str, X: Any, names: list[str], missing: Missing) -> Treated:
+    """The matrix as ``missing`` wants it."""
+    if missing not in CHOICES:
+        listed = ", ".join(f'"{choice}"' for choice in CHOICES)
+        raise ValueError(f"missing must be one of {listed}, got {missing!r}.")
+    rows, columns = find_gaps(X)
     everything = np.arange(X.shape[0])
     if len(rows) == 0:
-        return X, everything, 0
+        return Treated(X, everything)
     if missing == "error":
         raise TableError(_message(source, rows, columns, names))
+    which, counts = np.unique(columns, return_counts=True)
+    gaps = {names[column]: int(count) for column, count in zip(which, counts, strict=True)}
     if missing == "drop":
         kept = np.setdiff1d(everything, rows)
         if len(kept) == 0:
@@ -34,17 +50,22 @@ def without_missing(
                 f"{source}: every row has a missing value, so that --drop-missing leaves none; "
                 "use --fill median, or leave out columns that are mostly empty."
             )
-        return X[kept], kept, 0
-    return _filled(source, X, rows, columns, names), everything, len(rows)
+        return Treated(X[kept], kept, gaps)
+    if missing == "keep":
+        return Treated(X, everything, gaps)
+    medians = column_medians(X)
+    return Treated(filled(X, medians), everything, gaps, fills_of(source, names, which, medians))
 
 
-def _places(X: Any) -> tuple[IntArray, IntArray]:
-    """Rows and columns of the values that are no finite numbers."""
-    if sp.issparse(X):
-        odd = np.flatnonzero(~np.isfinite(X.data))
-        return np.searchsorted(X.indptr, odd, side="right") - 1, X.indices[odd]
-    rows, columns = np.nonzero(~np.isfinite(X))
-    return rows, columns
+def fills_of(source: str, names: list[str], which: Any, medians: Any) -> dict[str, float]:
+    """Values for the columns that have gaps, by name; a column with nothing else is refused."""
+    for column in which:
+        if not np.isfinite(medians[column]):
+            raise TableError(
+                f"{source}: column {names[column]!r} has no finite value to take a median of; "
+                "leave it out of the file."
+            )
+    return {names[column]: float(medians[column]) for column in which}
 
 
 def _message(source: str, rows: IntArray, columns: IntArray, names: list[str]) -> str:
@@ -54,7 +75,7 @@ def _message(source: str, rows: IntArray, columns: IntArray, names: list[str]) -
         inside = rows[columns == column]
         listed = ", ".join(str(row + 1) for row in inside[:_SHOWN])
         more = " …" if len(inside) > _SHOWN else ""
-        parts.append(f"{names[column]!r} (row{'s' * (len(inside) > 1)} {listed}{more})")
+        parts.append(f"{names[column]!r} ({plural(len(inside), 'row')} {listed}{more})")
     more = f" and {len(which) - _SHOWN} more columns" if len(which) > _SHOWN else ""
     n_rows = len(np.unique(rows))
     count = "its row" if n_rows == 1 else f"the {n_rows} rows"
@@ -63,21 +84,3 @@ def _message(source: str, rows: IntArray, columns: IntArray, names: list[str]) -
         f"{source}: {values} missing or infinite, in {', '.join(parts)}{more}. Leave out "
         f"{count} with --drop-missing, or fill with --fill median."
     )
-
-
-def _filled(source: str, X: Any, rows: IntArray, columns: IntArray, names: list[str]) -> Any:
-    X = X.copy()
-    for column in np.unique(columns):
-        inside: NDArray[Any] = rows[columns == column]
-        values = X[:, [column]].toarray().ravel() if sp.issparse(X) else X[:, column]
-        present = values[np.isfinite(values)]
-        if len(present) == 0:
-            raise TableError(
-                f"{source}: column {names[column]!r} has no finite value to take a median of; "
-                "leave it out of the file."
-            )
-        if sp.issparse(X):
-            X.data[np.isin(X.indices, column) & ~np.isfinite(X.data)] = np.median(present)
-        else:
-            X[inside, column] = np.median(present)
-    return X

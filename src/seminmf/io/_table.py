@@ -12,13 +12,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .._types import IntArray
+from ._record import Record
 
 # Endings of file names, each with the kind of file; ".gz" may follow where text is stored.
 KINDS = {
-    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".parquet": "parquet",
-    ".pq": "parquet", ".npy": "npy", ".npz": "npz", ".mtx": "mtx", ".h5ad": "h5ad",
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".data": "csv", ".dat": "csv",
+    ".xlsx": "xlsx", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
+    ".feather": "feather", ".npy": "npy", ".npz": "npz", ".mtx": "mtx", ".h5ad": "h5ad",
 }  # fmt: skip
-COMPRESSED = ("csv", "mtx")
+COMPRESSED = ("csv", "mtx", "jsonl")
 STDIN = "-"
 
 
@@ -58,13 +60,27 @@ class Table:
     source: str
     rows: IntArray
     """Position of each sample in the file, counted from 0."""
+    record: Record
+    """How it was read."""
     ids: NDArray[Any] | None = None
     labels: NDArray[Any] | None = None
     id_name: str | None = None
     label_name: str | None = None
-    skipped: tuple[Skipped, ...] = ()
-    n_dropped: int = 0
-    n_filled: int = 0
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """Columns that are not among the features."""
+        return tuple(Skipped(name, reason) for name, reason in self.record.skipped.items())
+
+    @property
+    def n_dropped(self) -> int:
+        """Rows that were left out for a missing value."""
+        return self.record.rows_dropped
+
+    @property
+    def n_filled(self) -> int:
+        """Values that were missing and are filled."""
+        return self.record.values_filled
 
 
 @dataclass
@@ -79,6 +95,13 @@ class Raw:
     ids: Any = None
     id_name: str = "id"
     skipped: list[Skipped] = field(default_factory=list)
+    found: dict[str, Any] = field(default_factory=dict)
+    """Arguments of `read_table` that would have said what the reader found out by itself."""
+    remarks: list[str] = field(default_factory=list)
+    thousands: str | None = None
+    """What stands between the thousands of numbers in text."""
+    line_1: list[str] | None = None
+    """The first line of a text file that was taken as a sample."""
 
 
 def format_of(path: str) -> Format:

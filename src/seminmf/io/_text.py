@@ -9,50 +9,64 @@ import re
 import sys
 import warnings
 import zlib
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ._layout import DELIMITERS, MISSING, WHITESPACE, Layout, find_layout
 from ._table import STDIN, Format, Raw, Skipped, TableError, need
 
-_DELIMITERS = (",", ";", "\t", "|")
-_WHITESPACE = r"\s+"
-_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|",
-          "space": _WHITESPACE, " ": _WHITESPACE}  # fmt: skip
-_SAMPLE_BYTES, _SAMPLE_LINES = 2**20, 200
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|inf|true|false", re.IGNORECASE)
-_COMMA_NUMBER = re.compile(r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?|nan|inf", re.IGNORECASE)
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"}
+_SAMPLE_BYTES = 2**20
 _GZIP = b"\x1f\x8b"
+# A first line by which spreadsheets are told the delimiter.
+_SEP_LINE = re.compile(rb"\A(?:\xef\xbb\xbf)?sep=(.)\r?\n", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """What a user says about a text file; None is to be found out."""
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    header: bool | None = None
+    comment: str = "#"
+    """Lines that begin like that are left out; empty: none are."""
+    na_values: tuple[str, ...] = ()
+    encoding: str = "utf-8"
 
 
 def read_text(
-    path: str,
-    format: Format,
-    as_text: tuple[str, ...],
-    delimiter: str | None,
-    header: bool | None,
-    encoding: str,
+    path: str, format: Format, as_text: tuple[str, ...], known: tuple[str, ...], given: TextOptions
 ) -> Raw:
-    """Columns of a text file; those named in ``as_text`` are not turned into numbers."""
+    """Columns of a text file; those named in ``as_text`` are not turned into numbers.
+
+    ``known`` are names of columns that the file should have.
+    """
     pandas = need("pandas", "CSV files")
     content, format = _content(path, format)
     if not content.strip():
         raise TableError(f"{_name(path)} is empty.")
+    encoding = given.encoding
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encoding = "utf-16"
+        content, encoding = _from_utf16(path, content), "utf-8"
     elif b"\0" in content[:_SAMPLE_BYTES]:
         raise TableError(f"{_name(path)} is not a text file; give it the ending of its format.")
     encoding = "utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding
-    layout = _sniff(path, _sample(path, content, encoding), delimiter, header)
+    delimiter = given.delimiter
+    if said := _SEP_LINE.match(content):
+        content = b"\n" + content[said.end() :]
+        delimiter = said[1].decode("latin-1") if delimiter is None else delimiter
+    content, n_comments = _without_comments(content, given.comment.encode())
+    if not content.strip():
+        raise TableError(f"{_name(path)} has comments but no rows (--comment '' keeps them).")
+    sample = _sample(path, content, encoding)
+    layout = find_layout(sample, delimiter, given.decimal, given.header, known)
     _check_delimiter(path, layout)
     names = layout.names
     options: dict[str, Any] = {
         "sep": layout.delimiter, "decimal": layout.decimal, "names": names,
         "header": 0 if layout.header else None, "index_col": False, "encoding": encoding,
-        "skipinitialspace": True,
+        "skipinitialspace": True, "na_values": sorted(_absent(given.na_values)),
         "dtype": {name: str for name in as_text if name in names},
         "true_values": ["true", "True", "TRUE"], "false_values": ["false", "False", "FALSE"],
     }  # fmt: skip
@@ -65,7 +79,7 @@ def read_text(
             frame = pandas.read_csv(io.BytesIO(content), **options)
     except pandas.errors.ParserWarning:
         raise TableError(_ragged(path, content, encoding, layout)) from None
-    except pandas.errors.ParserError as error:
+    except (pandas.errors.ParserError, OverflowError) as error:
         raise TableError(_ragged(path, content, encoding, layout, str(error))) from None
     except UnicodeDecodeError as error:
         raise _not_text(path, error) from None
@@ -78,7 +92,20 @@ def read_text(
             raise TableError(short)
     columns = {name: frame[name] for name in names}
     raw = Raw(replace(format, delimiter=layout.delimiter, decimal=layout.decimal), columns)
-    if layout.delimiter == _WHITESPACE:
+    raw.found = {
+        "header": layout.header,
+        "delimiter": "space" if layout.delimiter == WHITESPACE else layout.delimiter,
+        "decimal": layout.decimal,
+        "comment": given.comment if given.comment != "#" else None,
+        "na_values": list(given.na_values) or None,
+        "encoding": encoding.replace("utf-8-sig", "utf-8"),
+    }
+    raw.thousands, raw.remarks = layout.thousands, list(layout.remarks)
+    raw.line_1 = None if layout.header else layout.lines[0]
+    if n_comments:
+        lines = "1 line that begins" if n_comments == 1 else f"{n_comments:,} lines that begin"
+        raw.remarks.append(f"{lines} with {given.comment!r} left out; --comment '' keeps them")
+    if layout.delimiter == WHITESPACE:
         raw.format = replace(raw.format, delimiter=" ")
     if layout.row_names:
         raw.ids, raw.id_name = columns.pop(names[0]), "id"
@@ -86,6 +113,53 @@ def read_text(
         del columns[names[0]]
         raw.skipped.append(Skipped(names[0], "row numbers without a name"))
     return raw
+
+
+def _absent(na_values: tuple[str, ...]) -> set[str]:
+    """What stands for a missing value, beside what pandas knows."""
+    return {*na_values, *(word for word in MISSING if word), *(w.upper() for w in MISSING if w)}
+
+
+def _from_utf16(path: str, content: bytes) -> bytes:
+    try:
+        return content.decode("utf-16").encode()
+    except UnicodeDecodeError as error:
+        raise _not_text(path, error) from None
+
+
+def _without_comments(content: bytes, mark: bytes) -> tuple[bytes, int]:
+    """The content with empty lines in place of comments, and their number.
+
+    The last of those at the top stays, without its mark, if it names the columns below: then it has
+    as many values as they, and no number as they have. ``#N/A`` is a missing value.
+    """
+    if not mark or not (content.startswith(mark) or b"\n" + mark in content):
+        return content, 0
+    comment = re.compile(
+        rb"^" + re.escape(mark) + rb"(?!n/a)[^\r\n]*", re.MULTILINE | re.IGNORECASE
+    )
+    top = re.match(rb"(?:" + re.escape(mark) + rb"[^\n]*\n)*", content)
+    begin = 0
+    kept = b""
+    lines = top[0].splitlines(keepends=True) if top else []
+    if lines and _names(lines[-1][len(mark) :], content[len(b"".join(lines)) :]):
+        kept = b" " * len(mark) + lines[-1][len(mark) :]
+        above, n_above = comment.subn(b"", b"".join(lines[:-1]))
+        begin = len(b"".join(lines))
+        below, n_below = comment.subn(b"", content[begin:])
+        return above + kept + below, n_above + n_below
+    return comment.subn(b"", content)
+
+
+def _names(line: bytes, below: bytes) -> bool:
+    """Whether a comment names the columns of what stands below."""
+    first = below.lstrip(b"\r\n").split(b"\n", 1)[0]
+    number = re.compile(rb"\s*[+-]?[0-9.,]+(e[+-]?[0-9]+)?\s*", re.IGNORECASE)
+    for delimiter in DELIMITERS:
+        titles, values = line.split(delimiter.encode()), first.split(delimiter.encode())
+        if len(titles) == len(values) > 1:
+            return any(map(number.fullmatch, values)) and not any(map(number.fullmatch, titles))
+    return False
 
 
 def _name(path: str) -> str:
@@ -119,147 +193,11 @@ def _sample(path: str, content: bytes, encoding: str) -> str:
     try:
         return start.decode(encoding)
     except UnicodeDecodeError as error:
-        if encoding == "utf-16" or error.start < len(start) - 4:
+        if error.start < len(start) - 4:
             raise _not_text(path, error) from None
         return start[: error.start].decode(encoding)
     except LookupError:
         raise TableError(f"{encoding!r} is not the name of an encoding; try latin-1.") from None
-
-
-@dataclass(frozen=True)
-class _Layout:
-    delimiter: str
-    decimal: str
-    header: bool
-    names: list[str]
-    row_names: bool
-    """The header has a name less than the lines have values: the first are names of rows (R)."""
-    nameless: bool
-    """The first column has no name (pandas writes its index like that)."""
-    lines: list[list[str]]
-
-
-def _split(text: str, delimiter: str) -> list[list[str]]:
-    lines = io.StringIO(text, newline="")
-    found: list[list[str]] = []
-    records: Iterable[list[str]] = (line.split() for line in lines)
-    if delimiter != _WHITESPACE:
-        records = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-    try:
-        for record in records:
-            if any(field.strip() for field in record):
-                found.append([field.strip() for field in record])
-            if len(found) >= _SAMPLE_LINES:
-                break
-    except csv.Error:
-        pass  # what there is tells enough; pandas will say what is wrong
-    return found
-
-
-def _is_number(field: str, decimal: str) -> bool:
-    pattern = _NUMBER if decimal == "." else _COMMA_NUMBER
-    return pattern.fullmatch(field) is not None
-
-
-def _decimal(delimiter: str, fields: list[str]) -> str:
-    """A comma if numbers have it and none has a point."""
-    if delimiter == ",":
-        return "."
-    commas = sum("," in f and _is_number(f, ",") for f in fields)
-    points = sum("." in f and _is_number(f, ".") for f in fields)
-    return "," if commas and not points else "."
-
-
-def _score(delimiter: str, lines: list[list[str]]) -> tuple[bool, float, int]:
-    """Lines of one length, then the share of numbers, then the number of columns."""
-    body = lines[1:] or lines
-    (length, count), *_ = Counter(len(line) for line in body).most_common(1)
-    fields = [f for line in body for f in line if f.lower() not in _MISSING]
-    decimal = _decimal(delimiter, fields)
-    numeric = sum(_is_number(f, decimal) for f in fields) / max(len(fields), 1)
-    return length > 1 and count >= 0.9 * len(body), round(numeric, 2), length
-
-
-def _sniff(path: str, text: str, delimiter: str | None, header: bool | None) -> _Layout:
-    if delimiter is not None:
-        chosen = _NAMED.get(delimiter, delimiter)
-        if chosen != _WHITESPACE and len(chosen) != 1:
-            raise TableError(
-                f"the delimiter must be one character, or tab or space, got {delimiter!r}."
-            )
-        lines = _split(text, chosen)
-    else:
-        tried = {d: _split(text, d) for d in _DELIMITERS}
-        scores = {d: _score(d, lines) for d, lines in tried.items()}
-        chosen = max(_DELIMITERS, key=lambda d: scores[d])
-        if not scores[chosen][0]:
-            spaced = _split(text, _WHITESPACE)
-            several, numeric, _ = _score(_WHITESPACE, spaced)
-            if several and numeric >= 0.5:
-                tried[_WHITESPACE], chosen = spaced, _WHITESPACE
-            else:
-                # One column, or lines of different lengths, which is said later.
-                chosen = max(_DELIMITERS, key=lambda d: (scores[d][2] > 1, scores[d][1:]))
-        lines = tried[chosen]
-    body = lines[1:]
-    decimal = _decimal(chosen, [f for line in body or lines for f in line])
-    width = Counter(len(line) for line in body or lines).most_common(1)[0][0]
-    has_header = _has_header(lines, decimal) if header is None else header
-    if not has_header:
-        names = [f"x{i}" for i in range(width)]
-        return _Layout(chosen, decimal, False, names, False, False, lines)
-    first = lines[0]
-    row_names = len(body) > 0 and width == len(first) + 1 and bool(body[0][-1])
-    fields = ["row name", *first] if row_names else first
-    while (
-        len(fields) > 1 and not fields[-1] and len(fields) > width - 1 and not _last(body, fields)
-    ):
-        fields = fields[:-1]  # every line ends with a delimiter
-    nameless = not fields[0]
-    names = _unique([field or f"column {i + 1}" for i, field in enumerate(fields)])
-    return _Layout(chosen, decimal, True, names, row_names, nameless, lines)
-
-
-def _last(body: list[list[str]], fields: list[str]) -> bool:
-    """Whether any line has a value in the last column."""
-    return any(len(line) >= len(fields) and line[len(fields) - 1] for line in body)
-
-
-def _has_header(lines: list[list[str]], decimal: str) -> bool:
-    """Whether the first line names columns: where the others have numbers it mostly has none."""
-    first, body = lines[0], lines[1:]
-    if not body:
-        return not all(_is_number(f, decimal) for f in first if f)
-    present = [f for f in first if f]
-    counted = [str(i) for i in range(len(first) + 1)]
-    # 0, 1, … or a long 1, 2, 3, … are numbers of columns.
-    if len(present) > 1 and present == counted[: len(present)]:
-        return True
-    if len(present) > 4 and present == counted[1 : len(present) + 1]:
-        return True
-    votes = []
-    for place, field in enumerate(first):
-        below = [line[place] for line in body if place < len(line)]
-        below = [f for f in below if f.lower() not in _MISSING]
-        if field and below and all(_is_number(f, decimal) for f in below):
-            votes.append(not _is_number(field, decimal))
-    if not votes:
-        return not any(_is_number(f, decimal) for f in present)
-    return sum(votes) * 2 > len(votes)
-
-
-def _unique(names: list[str]) -> list[str]:
-    """Names that occur twice get a number."""
-    taken: set[str] = set()
-    result = []
-    for name in names:
-        candidate, number = name, 0
-        while candidate in taken:
-            number += 1
-            candidate = f"{name}.{number}"
-        taken.add(candidate)
-        result.append(candidate)
-    return result
 
 
 def _counts(column: Any) -> bool:
@@ -270,7 +208,7 @@ def _counts(column: Any) -> bool:
     return values[0] in (0, 1) and bool((values[1:] - values[:-1] == 1).all())
 
 
-def _check_delimiter(path: str, layout: _Layout) -> None:
+def _check_delimiter(path: str, layout: Layout) -> None:
     if len(layout.names) > 1:
         return
     for other in (";", "\t", "|", ","):
@@ -286,12 +224,12 @@ def _ragged(
     path: str,
     content: bytes,
     encoding: str,
-    layout: _Layout,
+    layout: Layout,
     otherwise: str = "its lines differ in length",
     only_short: bool = False,
 ) -> str:
     """Which line does not have as many values as the others."""
-    if layout.delimiter == _WHITESPACE:
+    if layout.delimiter == WHITESPACE:
         lines: Any = (line.split() for line in io.StringIO(content.decode(encoding)))
         reader = None
     else:
@@ -299,8 +237,10 @@ def _ragged(
         reader = lines = csv.reader(text, delimiter=layout.delimiter, skipinitialspace=True)
     width = len(layout.names)
     try:
+        header = layout.header
         for number, line in enumerate(lines, 1):
-            if number == 1 and layout.header:
+            if header and any(line):
+                header = False
                 continue
             short = 0 < len(line) < width and line != [""]
             if short or (len(line) > width and not only_short and any(line[width:])):

@@ -33,7 +33,7 @@ def write_table(
     format : Format, optional
         That of another table. Text and Parquet stay what they are. NPY and NPZ become NPY, one
         array with a column for each (or of one dimension if there is only one), as long as
-        all are numbers, and else CSV. Matrix Market and H5AD become CSV.
+        all are numbers, and else CSV. Every other kind becomes CSV.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def write_table(
     arrays = {title: np.asarray(values) for title, values in columns.items()}
     if format is None:
         chosen = format_of(name)
-        if chosen.kind in ("mtx", "h5ad"):
+        if chosen.kind not in ("csv", "parquet", "npy", "npz"):
             raise TableError(f"{name}: tables are written as .csv, .tsv, .parquet, .npy or .npz.")
     else:
         chosen = _output_format(format, arrays)

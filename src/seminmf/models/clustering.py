@@ -13,10 +13,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray, IntArray
+from .._words import counted
 from .display import Displayed
 from .persistence import Saveable
 from .reading import CODES, METRICS, RECONSTRUCTION, Ball, Reading, metric_root
-from .validation import check_choice, check_in_memory, check_integer, check_samples, given
+from .validation import (
+    check_choice,
+    check_in_memory,
+    check_integer,
+    check_samples,
+    drawn_seed,
+    given,
+)
 
 __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
@@ -125,6 +133,9 @@ class FactorKMeans(
         Centres of the clusters as codes: means of the refined codes.
     refinement_ : {"averaged", "none"}
         Whether codes were averaged over neighbours.
+    seed_ : int or None
+        With it as ``random_state`` the fit comes back: the one that was given, or the one that was
+        drawn where none was. None if ``random_state`` is a RandomState.
     n_features_in_ : int
         Number of features seen in fit.
 
@@ -181,7 +192,8 @@ class FactorKMeans(
         if not isinstance(self.refine, bool | np.bool_):
             raise ValueError(f"refine must be True or False, got {self.refine!r}.")
         X = given(check_samples(self, X, getattr(self.factorizer, "max_memory", None)))
-        rng = check_random_state(self.random_state)
+        self.seed_ = drawn_seed(self.random_state)
+        rng = check_random_state(self.random_state if self.seed_ is None else self.seed_)
         factorizer = clone(self.factorizer)
         if "random_state" in factorizer.get_params() and factorizer.random_state is None:
             factorizer.set_params(random_state=rng.randint(2**31 - 1))
@@ -297,6 +309,7 @@ class FactorKMeans(
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         stored = state.pop("kmeans")
+        state.setdefault("seed_", None)  # files from before it was kept
         centres = stored["found"]["cluster_centers_"]
         reading = state.pop("reading") if "reading" in state else _reading_of_before(state, centres)
         super()._restore_state(state)
@@ -326,7 +339,7 @@ class FactorKMeans(
             return []
         sizes = np.bincount(self.labels_)
         sizes = sizes[sizes > 0]
-        clusters = f"{len(sizes):,} clusters of {sizes.min():,} to {sizes.max():,} samples"
+        clusters = f"{counted(len(sizes), 'cluster')} of {sizes.min():,} to {sizes.max():,} samples"
         inner = self.factorizer_
         return [*(inner._outcome() if isinstance(inner, Displayed) else []), clusters]
 

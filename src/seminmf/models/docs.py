@@ -71,8 +71,10 @@ _PARAMETERS = {
     For `partial_fit`: with each batch all that came before is multiplied by this number. With 1
     every sample counts the same; with less, a batch counts for about 1 / (1 − forgetting) further
     ones, and the basis follows a stream that changes.""",
-    "verbose": """int, default=0
-    Log the objective every so many iterations (logger "seminmf").""",
+    "verbose": """int or bool, default=0
+    Log the objective every so many iterations (logger "seminmf"); True is every iteration.""",
+    "progress": """bool, default=False
+    Show a bar while the fit lasts, by tqdm or rich, whichever is installed.""",
     "random_state": """int, RandomState or None, default=None
     For the starts that draw random numbers.""",
     "max_memory": """int, str or None, default=None
@@ -88,11 +90,15 @@ components_ : ndarray of shape (n_components, n_features)
     The basis, Uᵀ.
 codes_ : ndarray of shape (n_samples, n_components)
     The codes V ≥ 0 of the training samples.
+n_components_ : int
+    Number of parts, k.
 n_active_ : int
     Number of parts that are in use. The others are zero, in ``components_`` and in ``codes_``.
 residuals_ : ndarray of shape (n_samples,)
     ‖x_i − U v_i‖ for each sample: how badly the model fits it. An outlier with a part of its own
     has none; `outlier_scores` finds it.
+reconstruction_err_ : float
+    ‖X − V Uᵀ‖ of all samples together, the Frobenius norm.
 stability_ : ndarray of shape (n_components,)
     After `certify`: how far each part is found again from random starts, from 0 to 1.
 objective_ : float
@@ -110,6 +116,9 @@ alpha_, beta_, l1_ : float
     The weights α, β and μ of the penalties that were used.
 loss_ : Loss
     The loss ρ, with the scale that was used.
+seed_ : int or None
+    With it as ``random_state`` the fit comes back: the one that was given, or the one that was
+    drawn where none was. None if ``random_state`` is a RandomState, or with a checkpoint.
 graph_ : dict or None
     How the graph was made; None without one. "search": "exact", "approximate", "given" or the
     name of the transformer's class; "samples" (equal ones once) and "edges": their numbers. With

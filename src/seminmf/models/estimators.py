@@ -33,7 +33,8 @@ class _PlainFactorization(_Factorization):
         checkpoint: PathLike | None = None,
         warm_start: bool = False,
         forgetting: float = 1.0,
-        verbose: int = 0,
+        verbose: int | bool = 0,
+        progress: bool = False,
         random_state: Any = None,
         max_memory: int | str | None = None,
     ) -> None:
@@ -48,6 +49,7 @@ class _PlainFactorization(_Factorization):
         self.warm_start = warm_start
         self.forgetting = forgetting
         self.verbose = verbose
+        self.progress = progress
         self.random_state = random_state
         self.max_memory = max_memory
 
@@ -97,7 +99,8 @@ class GraphSemiNMF(_Factorization):
         checkpoint: PathLike | None = None,
         warm_start: bool = False,
         forgetting: float = 1.0,
-        verbose: int = 0,
+        verbose: int | bool = 0,
+        progress: bool = False,
         random_state: Any = None,
         max_memory: int | str | None = None,
     ) -> None:
@@ -118,6 +121,7 @@ class GraphSemiNMF(_Factorization):
         self.warm_start = warm_start
         self.forgetting = forgetting
         self.verbose = verbose
+        self.progress = progress
         self.random_state = random_state
         self.max_memory = max_memory
 
@@ -165,7 +169,8 @@ class RobustSemiNMF(L21SemiNMF):
         checkpoint: PathLike | None = None,
         warm_start: bool = False,
         forgetting: float = 1.0,
-        verbose: int = 0,
+        verbose: int | bool = 0,
+        progress: bool = False,
         random_state: Any = None,
         max_memory: int | str | None = None,
     ) -> None:
@@ -174,7 +179,7 @@ class RobustSemiNMF(L21SemiNMF):
             n_neighbors=n_neighbors, l1=l1, solver=solver, init=init, n_init=n_init,
             max_iter=max_iter, tol=tol, callback=callback, checkpoint=checkpoint,
             warm_start=warm_start, forgetting=forgetting, verbose=verbose,
-            random_state=random_state, max_memory=max_memory,
+            progress=progress, random_state=random_state, max_memory=max_memory,
         )  # fmt: skip
         self.loss = loss
         self.codes_penalty = codes_penalty

@@ -6,8 +6,7 @@ arithmetic here: `training` is imported when a fit begins, and with it the compi
 
 from __future__ import annotations
 
-import logging
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._files import PathLike
 from .._types import FloatArray
+from .._words import counted
 from ..problem.losses import Norm, SquaredNorm
 from . import searches
 from .display import Displayed
@@ -28,14 +28,14 @@ from .validation import (
     check_integer,
     check_samples,
     check_weights,
+    drawn_seed,
     is_dask_array,
 )
+from .watching import watched
 
 if TYPE_CHECKING:
-    from ..solve.loop import Callback, Progress
+    from ..solve.loop import Callback
     from .training import Settings, Trained
-
-_log = logging.getLogger("seminmf")
 
 _LOSS_OF_POWER = {1: Norm, 2: SquaredNorm}
 
@@ -65,7 +65,8 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
     callback: Callback | None
     checkpoint: PathLike | None
     warm_start: bool
-    verbose: int
+    verbose: int | bool
+    progress: bool
     max_memory: int | str | None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -91,33 +92,44 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
             return self._fit_distributed(X, sample_weight)
         X = check_samples(self, X, self.max_memory)
         weights = check_weights(sample_weight, X)
-        settings = self._settings()
-        from .training import train
+        with watched(self) as callback:
+            settings, seed = self._seeded(self._settings(callback))
+            from .training import train
 
-        if self.checkpoint is None:
-            trained = train(X, settings, weights)
-        else:
-            from .resuming import resumable
-
-            with resumable(type(self).__name__, settings, X, weights) as settings:
+            if self.checkpoint is None:
                 trained = train(X, settings, weights)
+            else:
+                from .resuming import resumable
+
+                with resumable(type(self).__name__, settings, X, weights) as settings:
+                    trained = train(X, settings, weights)
         self._keep(trained, weights)
+        self.seed_ = seed
         return self
 
     def _fit_distributed(self, X: Any, sample_weight: Any) -> Self:
-        weights, settings = check_weights(sample_weight, X), self._settings()
-        from .distributed import train_on_dask
+        weights = check_weights(sample_weight, X)
+        with watched(self) as callback:
+            settings, seed = self._seeded(self._settings(callback))
+            from .distributed import train_on_dask
 
-        self._keep(train_on_dask(X, settings, weights), weights)
-        self.n_features_in_ = X.shape[1]
+            trained = train_on_dask(X, settings, weights)
+        self._keep(trained, weights)
+        self.n_features_in_, self.seed_ = X.shape[1], seed
         return self
 
-    def _settings(self) -> Settings:
-        check_integer("verbose", self.verbose, 0)
+    def _seeded(self, settings: Settings) -> tuple[Settings, int | None]:
+        """Settings with a seed that is known, if that can be, and the seed."""
+        # A fit that may be taken up again goes on with the generator that it began with.
+        seed = drawn_seed(self.random_state) if self.checkpoint is None else None
+        known = self.random_state is None and seed is not None
+        return replace(settings, random_state=seed) if known else settings, seed
+
+    def _settings(self, callback: Callback | None = None) -> Settings:
         from .training import PARAMETERS, Settings
 
         # scikit-learn's get_params would read the signature of __init__ each time.
-        known = {**self._parts, **vars(self), "callback": self._observer()}
+        known = {**self._parts, **vars(self), "callback": callback}
         return Settings(
             **{name: known[name] for name in PARAMETERS}, before=self._factors_to_go_on_from()
         )
@@ -295,6 +307,7 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
             projector.update(loss=loss, graph=loss)
             state.update(l1_=0.0, loss_=self._parts["loss"])
         state.setdefault("graph_", None)  # not in files from before there was an index
+        state.setdefault("seed_", None)  # nor seeds that were drawn
         if "n_active_" not in state:  # a file from before parts were counted
             used = state["components_"].any(axis=1) & state["codes_"].any(axis=0)
             state["n_active_"] = int(used.sum())
@@ -308,35 +321,30 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError(f"codes_ {self.codes_.shape} do not fit {k} components")
 
     @property
+    def n_components_(self) -> int:
+        """Number of parts, those that are zero too."""
+        return len(self.components_)
+
+    @property
+    def reconstruction_err_(self) -> float:
+        """The Frobenius norm of X − V Uᵀ."""
+        return float(np.linalg.norm(self.residuals_))
+
+    @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
-
-    def _observer(self) -> Callback | None:
-        """The user's callback, with a line in the log every ``verbose`` iterations."""
-        callback, every = self.callback, self.verbose
-        if not every:
-            return callback
-
-        def observe(progress: Progress) -> object:
-            if progress.iteration % every == 0:
-                _log.warning(
-                    "%s start %d iteration %d objective %.8g",
-                    type(self).__name__, progress.start, progress.iteration, progress.objective,
-                )  # fmt: skip
-            return callback(progress) if callable(callback) else None
-
-        return observe
 
     def _outcome(self) -> list[str]:
         if not hasattr(self, "codes_"):
             return []
-        shape = f"{len(self.codes_):,} samples × {self.components_.shape[1]:,} features"
+        n, (k, m) = len(self.codes_), self.components_.shape
+        shape = f"{counted(n, 'sample')} × {counted(m, 'feature')}"
         ended = "converged" if self.converged_ else "not converged"
-        off = len(self.components_) - self.n_active_
+        off = k - self.n_active_
         zero = f", {off:,} of them zero" if off else ""
         return [
-            f"{shape} in {len(self.components_):,} parts{zero}",
-            f"{self.n_iter_:,} iterations, {ended}",
+            f"{shape} in {counted(k, 'part')}{zero}",
+            f"{counted(self.n_iter_, 'iteration')}, {ended}",
             f"objective {self.objective_:.6g}",
             f"distance from optimality {self.kkt_residual_:.2g}",
             *_graph_words(self.graph_),

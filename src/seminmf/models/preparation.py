@@ -1,4 +1,4 @@
-"""Columns brought to one scale before a factorization, as part of the model."""
+"""Columns filled and brought to one scale before a factorization, as part of the model."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray, IntArray
 from ..sources.opening import source_of
+from .gaps import column_medians, filled
 from .persistence import Saveable
 from .validation import check_choice, check_in_memory, check_samples
 
 STANDARDIZATIONS = ("none", "center", "scale", "robust")
+FILLS = ("median",)
 _Method = TypeVar("_Method")
 
 
@@ -50,8 +52,9 @@ class Standardized(Saveable, BaseEstimator):
     """A model of standardized columns: (x − centre) / scale, with both learned in the fit.
 
     Where columns are in different units the largest numbers decide alone what a factorization
-    sees. Kept together with the model, so that new samples are treated as the training samples
-    were, also after saving and loading.
+    sees. Gaps in the data can be filled with the medians of the columns. All of it is kept together
+    with the model, so that new samples are treated as the training samples were, also after saving
+    and loading; one new sample with a gap is enough.
 
     Parameters
     ----------
@@ -62,12 +65,17 @@ class Standardized(Saveable, BaseEstimator):
         subtracts the median and divides by the interquartile range, which outliers do not move.
         Sparse data stay sparse: "scale" only divides, "center" and "robust" are refused. A column
         without spread is not divided.
+    fill : {None, "median"}, default=None
+        What stands in place of values that are missing (NaN) or infinite: the median of the column
+        in the fit. None refuses them. ``how="none", fill="median"`` does nothing else.
 
     Attributes
     ----------
     model_ : estimator
         The fitted model of the standardized samples.
     center_, scale_ : ndarray of shape (n_features,)
+    fill_ : ndarray of shape (n_features,) or None
+        The medians, in the units of X; None without ``fill``.
     n_features_in_ : int
     """
 
@@ -76,10 +84,15 @@ class Standardized(Saveable, BaseEstimator):
     }
 
     def __init__(
-        self, model: Any, how: Literal["none", "center", "scale", "robust"] = "scale"
+        self,
+        model: Any,
+        how: Literal["none", "center", "scale", "robust"] = "scale",
+        *,
+        fill: Literal["median"] | None = None,
     ) -> None:
         self.model = model
         self.how = how
+        self.fill = fill
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Measure the columns of X, then fit the model to the standardized samples.
@@ -94,17 +107,21 @@ class Standardized(Saveable, BaseEstimator):
         self : object
         """
         how = check_choice("how", self.how, STANDARDIZATIONS)
+        if self.fill is not None:
+            check_choice("fill", self.fill, FILLS)
         if source_of(X, mapped=False) is not None:
             raise ValueError(
                 "Standardized needs all samples in memory, and X is a source; bring its columns to "
                 "one scale before, or fit the model without Standardized."
             )
-        X = check_samples(self, X)
+        X = check_samples(self, X, gaps=self.fill is not None)
         if sp.issparse(X) and how in ("center", "robust"):
             raise ValueError(
                 f'how="{how}" would fill the zeros of a sparse matrix; use "scale", which then '
                 'only divides, or "none", or pass X.toarray().'
             )
+        self.fill_ = None if self.fill is None else self._medians(X)
+        X = self._filled(X)
         self.center_, self.scale_ = _measure(X, how)
         self.model_ = clone(self.model).fit(self._standardize(X))
         return self
@@ -121,8 +138,22 @@ class Standardized(Saveable, BaseEstimator):
         samples : ndarray or CSR matrix of the same shape
         """
         check_is_fitted(self)
-        X = check_in_memory(self, X, "Standardized")
-        return self._standardize(X)
+        X = check_in_memory(self, X, "Standardized", gaps=self.fill_ is not None)
+        return self._standardize(self._filled(X))
+
+    def _medians(self, X: Any) -> FloatArray:
+        medians = column_medians(X)
+        empty = np.flatnonzero(np.isnan(medians))
+        if len(empty):
+            names = getattr(self, "feature_names_in_", None)
+            which = empty[0] if names is None else repr(names[empty[0]])
+            raise ValueError(
+                f"Column {which} of X has no finite value to take a median of; leave it out."
+            )
+        return medians
+
+    def _filled(self, X: Any) -> Any:
+        return X if self.fill_ is None else filled(X, self.fill_)
 
     def _standardize(self, X: Any) -> Any:
         if sp.issparse(X):
@@ -153,12 +184,15 @@ class Standardized(Saveable, BaseEstimator):
         return scores
 
     def _restore_state(self, state: dict[str, Any]) -> None:
+        state.setdefault("fill_", None)  # not in files from before gaps could be filled
         super()._restore_state(state)
         shape = (self.n_features_in_,)
-        if self.center_.shape != shape or self.scale_.shape != shape:
-            raise ValueError(f"center_ and scale_ do not fit {self.n_features_in_} features")
+        learned = [self.center_, self.scale_, *([] if self.fill_ is None else [self.fill_])]
+        if any(values.shape != shape for values in learned):
+            raise ValueError(f"center_, scale_ or fill_ do not fit {self.n_features_in_} features")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.fill is not None
         return tags

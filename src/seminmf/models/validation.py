@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from .._types import FloatArray
 from ..sources.adapters import check_table
 from ..sources.opening import source_of
+from .gaps import find_gaps
 
 DTYPES = (np.float64, np.float32)
 SOLVERS = ("cd", "mu")
@@ -89,10 +90,13 @@ def check_memory(max_memory: Any) -> int | None:
     return int(size)
 
 
-def check_samples(estimator: Any, X: Any, max_memory: Any = None, *, reset: bool = True) -> Any:
+def check_samples(
+    estimator: Any, X: Any, max_memory: Any = None, *, reset: bool = True, gaps: bool = False
+) -> Any:
     """X as ``fit`` takes it, or with ``reset=False`` as ``transform`` does.
 
-    Arrays and what scikit-learn makes arrays of; and sources, which are not read here.
+    Arrays and what scikit-learn makes arrays of; and sources, which are not read here. With
+    ``gaps`` values may be NaN or infinite.
     """
     if is_dask_array(X):
         # scikit-learn would bring it into memory as a whole.
@@ -106,18 +110,44 @@ def check_samples(estimator: Any, X: Any, max_memory: Any = None, *, reset: bool
     if source is not None:
         return _check_source(estimator, source, most, reset)
     if reset:
-        return _check_array(estimator, X)
-    return validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        return _check_array(estimator, X, gaps)
+    return _validated(estimator, X, gaps, reset=False)
 
 
-def check_in_memory(estimator: Any, X: Any, method: str) -> Any:
+def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> Any:
+    """By scikit-learn's rules and errors, but for NaN and infinity, where our remedy is named."""
+    found = validate_data(
+        estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, **options
+    )
+    if not gaps:
+        _check_finite(found, getattr(estimator, "feature_names_in_", None))
+    return found
+
+
+def _check_finite(X: Any, names: Any) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum()):
+            return
+    rows, columns = find_gaps(X)
+    if len(rows) == 0:
+        return
+    column = columns[0] if names is None else repr(names[columns[0]])
+    count = "1 value that is" if len(rows) == 1 else f"{len(rows)} values that are"
+    raise ValueError(
+        f"X has {count} NaN or infinity, the first in row {rows[0]}, column {column}. Leave such "
+        "rows out, or let the medians of the columns stand for them: "
+        'seminmf.Standardized(model, how="none", fill="median").'
+    )
+
+
+def check_in_memory(estimator: Any, X: Any, method: str, gaps: bool = False) -> Any:
     """X for a method that looks at all samples at a time."""
     if is_dask_array(X) or source_of(X, mapped=False) is not None:
         raise ValueError(
             f"{method} needs its samples in memory, and X is a {type(X).__name__}. Pass an array, "
             "for example of some rows: samples that are not all of the fit are new to it."
         )
-    return validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+    return _validated(estimator, X, gaps, reset=False)
 
 
 def given(X: Any) -> Any:
@@ -157,7 +187,7 @@ def _check_source(estimator: Any, source: Any, max_memory: int | None, reset: bo
     return Stream(source, max_memory)
 
 
-def _check_array(estimator: Any, X: Any) -> Any:
+def _check_array(estimator: Any, X: Any, gaps: bool = False) -> Any:
     """X as an array or CSR, with scikit-learn's errors for what it does not take.
 
     scikit-learn needs 0.2 ms to hand an array back as it is. Where one look tells that it will, it
@@ -170,7 +200,7 @@ def _check_array(estimator: Any, X: Any) -> Any:
         if finite and len(X) >= 2 and X.size and not hasattr(estimator, "feature_names_in_"):
             estimator.n_features_in_ = X.shape[1]
             return X
-    return validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_min_samples=2)
+    return _validated(estimator, X, gaps, ensure_min_samples=2)
 
 
 def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
@@ -212,6 +242,13 @@ class _Late:
     def __reduce__(self) -> Any:
         """A copy, also by way of pickle, is one of the RandomState as it is by now."""
         return self._state.__reduce__()
+
+
+def drawn_seed(random_state: Any) -> int | None:
+    """The seed of a fit: the one that is given, or a new one; None for a RandomState."""
+    if random_state is None:
+        return int(check_random_state(None).randint(2**31 - 1))
+    return int(random_state) if isinstance(random_state, Integral) else None
 
 
 def check_seed(random_state: Any) -> Any:

@@ -8,35 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from ..reporting.style import DARK, LIGHT, Theme, figure_style, pyplot
 
-# Okabe and Ito's colours without the yellow, which does not show on white, and two more.
-COLOURS = (
-    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C510A", "#5E3C99",
-)  # fmt: skip
-# From the ninth class on colours come again, with another marker.
+# Lines in one picture are told apart by these as well.
 MARKERS = "osDvPXp*"
-
-
-def factorization(model: Any) -> Any:
-    """The fitted factorization in a model, or an error that says what to pass."""
-    found = model
-    if hasattr(model, "factorizer"):
-        check_is_fitted(model)
-        found = model.factorizer_
-    if not hasattr(found, "codes_") or not hasattr(found, "components_"):
-        if hasattr(found, "fit") and hasattr(found, "n_components"):
-            raise NotFittedError(
-                f"This {type(found).__name__} is not fitted yet; call fit(X) before drawing it."
-            )
-        raise TypeError(
-            "model must be a fitted factorization of seminmf, such as L21SemiNMF(10).fit(X), or a "
-            f"fitted FactorKMeans, got {type(model).__name__}."
-        )
-    return found
 
 
 def per_sample(name: str, values: Any, n_samples: int) -> NDArray[Any]:

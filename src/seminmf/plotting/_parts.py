@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray
+from .._words import counted
 from ..models.validation import check_choice, check_integer
-from ..reporting.style import Theme
-from ._common import COLOURS, canvas, factorization, plain
+from ..reporting.style import DIVERGING, GREY, Theme
+from ..reporting.unwrapping import unwrap
+from ._common import canvas, plain
 
-# Purple to green through white: told apart by all kinds of colour vision, and symmetric.
-DIVERGING = "PRGn"
 # Few enough features for a bar each.
 FEW_FEATURES = 15
 
@@ -36,11 +36,12 @@ def plot_parts(
     Parameters
     ----------
     model : fitted estimator
-        A factorization or a `FactorKMeans`.
+        A factorization, or a `FactorKMeans`, `Standardized` or pipeline of one.
     feature_names : sequence of str, default=None
-        One name per feature; None takes ``feature_names_in_`` if the model has it.
+        One name per feature; None takes those that the model saw in the fit.
     image_shape : (rows, columns), default=None
-        Draw each part as an image of this shape: white is zero, green positive, purple negative.
+        Draw each part as an image of this shape: white is zero, blue positive, orange negative;
+        black positive where no part is negative.
     kind : {"auto", "bars", "lines", "images"}, default="auto"
         "auto" draws images where `image_shape` is given, bars where features have names or are
         few, and lines otherwise.
@@ -62,12 +63,15 @@ def plot_parts(
     -------
     axes : ndarray of matplotlib Axes, one per part
     """
-    fitted = factorization(model)
+    inner = unwrap(model)
+    fitted = inner.factorizer
     components = np.asarray(fitted.components_, dtype=np.float64)
     k, m = components.shape
     check_choice("kind", kind, ("auto", "bars", "lines", "images"))
     check_integer("top", top, 1)
-    names = _names(fitted, feature_names, m)
+    if feature_names is None:
+        feature_names = inner.names(getattr(model, "feature_names_in_", None))
+    names = None if feature_names is None else _names(feature_names, m)
     if image_shape is not None:
         image_shape = _check_image(image_shape, m)
     if kind == "auto":
@@ -89,13 +93,14 @@ def plot_parts(
     shape = -(-len(chosen) // columns), columns
     largest = np.abs(components[list(chosen)]).max(axis=1)
     largest = np.full_like(largest, largest.max()) if same_scale else largest
+    signed = bool((components < 0).any())
     with canvas(ax, dark, len(chosen), shape, size[kind]) as (theme, axes):
         for axis, number, bound in zip(axes, chosen, largest, strict=True):
             part, limit = components[number], float(bound) or 1.0
             if image_shape is not None and kind == "images":
                 axis.imshow(
-                    part.reshape(image_shape), cmap=DIVERGING, vmin=-limit, vmax=limit,
-                    interpolation="nearest",
+                    part.reshape(image_shape), cmap=_colours(signed),
+                    vmin=-limit if signed else 0.0, vmax=limit, interpolation="nearest",
                 )  # fmt: skip
                 axis.set(xticks=[], yticks=[])
                 axis.grid(visible=False)
@@ -107,20 +112,24 @@ def plot_parts(
                 axis.axhline(0, color=theme.faint, linewidth=0.8)
                 axis.plot(np.arange(1, m + 1), part, color=theme.l21)
                 axis.set_ylim(-1.08 * limit, 1.08 * limit)
-            axis.set_title(f"part {number + 1}", fontsize=10)
+            axis.set_title(f"part {number}", fontsize=10)
     return axes
 
 
-def _names(fitted: Any, given: Any, n_features: int) -> list[str] | None:
-    """Names of the features as text, or None."""
-    names = getattr(fitted, "feature_names_in_", None) if given is None else given
-    if names is None:
-        return None
-    listed = [plain(name) for name in names]
+def _colours(signed: bool) -> Any:
+    """Those of images on a page."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("seminmf", DIVERGING if signed else GREY)
+
+
+def _names(given: Any, n_features: int) -> list[str]:
+    """Names of the features as text."""
+    listed = [plain(name) for name in given]
     if len(listed) != n_features:
         raise ValueError(
-            f"feature_names has {len(listed)} names, but the model has {n_features} features; "
-            "pass one name per feature."
+            f"feature_names has {counted(len(listed), 'name')}, but the model has {n_features} "
+            "features; pass one name per feature."
         )
     return listed
 
@@ -148,10 +157,10 @@ def _check_part(part: Any, k: int) -> int:
 def _bars(axis: Any, theme: Theme, part: FloatArray, names: list[str] | None, top: int) -> None:
     """The largest weights by size, largest on top."""
     largest = np.argsort(-np.abs(part), kind="stable")[:top]
-    colours = [theme.l21 if weight >= 0 else COLOURS[5] for weight in part[largest]]
+    colours = [theme.l21 if weight >= 0 else theme.below for weight in part[largest]]
     rows = np.arange(len(largest))
     axis.barh(rows, part[largest], color=colours, height=0.7)
-    texts = [names[j] if names is not None else f"feature {j}" for j in largest]
+    texts = [names[j] if names is not None else f"x{j}" for j in largest]
     axis.set_yticks(rows, texts, fontsize=8)
     axis.set_ylim(len(largest) - 0.4, -0.6)
     axis.axvline(0, color=theme.faint, linewidth=0.8)

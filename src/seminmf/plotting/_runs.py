@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
+from .._words import counted
 from ..metrics import majority_accuracy, nmi
-from ._common import COLOURS, MARKERS, canvas, factorization, per_sample, plain
+from ..reporting.unwrapping import unwrap
+from ._common import MARKERS, canvas, per_sample, plain
 
 # A part that makes up less than this share of any sample is switched off.
 _UNUSED = 1e-6
@@ -42,10 +44,10 @@ def plot_convergence(
     models = dict(model) if isinstance(model, Mapping) else {"": model}
     if not models:
         raise ValueError("model is an empty mapping; pass at least one fitted model.")
-    histories = {name: factorization(m).objective_history_ for name, m in models.items()}
+    histories = {name: unwrap(m).factorizer.objective_history_ for name, m in models.items()}
     with canvas(ax, dark, 1, (1, 1), (6.4, 3.6)) as (theme, (axes,)):
         for number, (name, history) in enumerate(histories.items()):
-            colour = theme.l21 if len(histories) == 1 else COLOURS[number % len(COLOURS)]
+            colour = theme.categories[number % len(theme.categories)]
             if relative:
                 # The last value itself, and what is not above it, has no logarithm.
                 excess = history / history[-1] - 1 if history[-1] != 0 else history
@@ -88,7 +90,7 @@ def plot_path(models: Any, *, labels: Any = None, ax: Any = None, dark: bool = F
     axes : ndarray of three matplotlib Axes
     """
     strengths, fitted = _path(models)
-    factorizations = [factorization(model) for model in fitted]
+    factorizations = [unwrap(model).factorizer for model in fitted]
     n = len(factorizations[0].codes_)
     if any(len(f.codes_) != n for f in factorizations):
         raise ValueError(
@@ -99,7 +101,7 @@ def plot_path(models: Any, *, labels: Any = None, ax: Any = None, dark: bool = F
     zero = [float((f.codes_ == 0).mean()) for f in factorizations]
     used = [_used(f) for f in factorizations]
     clusters = [_clusters(m, f) for m, f in zip(fitted, factorizations, strict=True)]
-    with canvas(ax, dark, 3, (1, 3), (3.4, 3.7)) as (_, axes):
+    with canvas(ax, dark, 3, (1, 3), (3.4, 3.7)) as (theme, axes):
         lines: list[list[tuple[str, Any, Any]]] = [
             [("loss", strengths, shares), ("penalties", strengths, 1 - shares)],
             [("codes that are zero", strengths, zero), ("parts in use", strengths, used)],
@@ -124,7 +126,7 @@ def plot_path(models: Any, *, labels: Any = None, ax: Any = None, dark: bool = F
         for axis, title, drawn in zip(axes, titles, lines, strict=True):
             for number, (name, x, y) in enumerate(drawn):
                 marker = MARKERS[number]
-                axis.plot(x, y, marker + "-", color=COLOURS[number], label=name)
+                axis.plot(x, y, marker + "-", color=theme.categories[number], label=name)
             _strength_scale(axis, strengths)
             axis.set(xlabel="strength λ", ylim=(-0.04, 1.04))
             axis.set_title(title)
@@ -138,14 +140,16 @@ def _path(models: Any) -> tuple[FloatArray, list[Any]]:
     if isinstance(models, Mapping):
         pairs = list(models.items())
     elif isinstance(models, Iterable):
-        pairs = [(getattr(factorization(model), "strength", None), model) for model in models]
+        pairs = [(getattr(unwrap(model).factorizer, "strength", None), model) for model in models]
     else:
         raise TypeError(
             "models must be a sequence of fitted models or a mapping of strengths to them, got "
             f"{type(models).__name__}."
         )
     if len(pairs) < 2:
-        raise ValueError(f"models has {len(pairs)} entries; a path needs at least two strengths.")
+        raise ValueError(
+            f"models has {counted(len(pairs), 'entry')}; a path needs at least two strengths."
+        )
     if any(strength is None for strength, _ in pairs):
         raise ValueError(
             "models must have a parameter strength, as GraphSemiNMF and L21SemiNMF do; or pass a "

@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
-from ..embedding import far_fence, fit_plane, frame
-from ..models.validation import check_integer
+from ..embedding import FRAME, far_fence
+from ..models.validation import check_choice, check_integer
 from ..outliers import outlier_threshold
 from ..reporting.style import Theme
-from ._common import COLOURS, MARKERS, canvas, factorization, per_sample, plain
+from ..reporting.unwrapping import sample_map, unwrap
+from ._common import canvas, per_sample, plain
 
 # More classes than this make a legend larger than the map.
 MOST_IN_LEGEND = 20
 # From this ratio of the largest residual to the median on, a linear axis shows only the outliers.
 LONG_TAIL = 8.0
+# Inches of a new figure that the map takes, across.
+_WIDTH = 5.5
 
 
 @dataclass(frozen=True)
@@ -27,20 +30,25 @@ class _Points:
     """Samples that are drawn alike."""
 
     rows: NDArray[np.bool_]
-    marker: str
-    color: str
+    look: dict[str, Any]
     label: str
 
 
 def _classes(labels: NDArray[Any] | None, n: int, theme: Theme) -> Iterator[_Points]:
-    """One look for each class."""
+    """One look for each class: ten colours as discs, then as rings, then with an outline."""
     if labels is None:
-        yield _Points(np.ones(n, dtype=np.bool_), "o", theme.l21, "_samples")
+        look = {"facecolors": theme.l21, "linewidths": 0}
+        yield _Points(np.ones(n, dtype=np.bool_), look, "_samples")
         return
     for number, value in enumerate(np.unique(labels).tolist()):
-        cycle, place = divmod(number, len(COLOURS))
-        marker = MARKERS[cycle % len(MARKERS)]
-        yield _Points(labels == value, marker, COLOURS[place], plain(value))
+        cycle, place = divmod(number, len(theme.categories))
+        colour = theme.categories[place]
+        look = (
+            {"facecolors": colour, "linewidths": 0},
+            {"facecolors": theme.paper, "edgecolors": colour, "linewidths": 1.2},
+            {"facecolors": colour, "edgecolors": theme.ink, "linewidths": 0.8},
+        )[cycle % 3]
+        yield _Points(labels == value, look, plain(value))
 
 
 def _continuous(labels: NDArray[Any]) -> bool:
@@ -48,20 +56,25 @@ def _continuous(labels: NDArray[Any]) -> bool:
     return labels.dtype.kind == "f" and bool((labels != np.round(labels)).any())
 
 
-def plot_codes(model: Any, *, labels: Any = None, ax: Any = None, dark: bool = False) -> Any:
-    """A map of the samples: their codes in the plane that shows most of the ordinary ones.
+def plot_codes(
+    model: Any, *, labels: Any = None, layout: str = "codes", ax: Any = None, dark: bool = False
+) -> Any:
+    """A map of the samples, the same as on the page of `seminmf.report`.
 
-    The plane is that of the principal components of the codes without far outliers. Samples that
-    fall outside of the window are drawn at its edge, as triangles.
+    By codes it shows the plane of the principal components of the codes without far outliers.
+    Samples that fall outside of the window are drawn at its edge, as triangles. Samples that would
+    cover each other are moved apart.
 
     Parameters
     ----------
     model : fitted estimator
-        A factorization or a `FactorKMeans`. A model with one component is drawn as its code
-        against the residual.
+        A factorization, or a `FactorKMeans`, `Standardized` or pipeline of one. A model with one
+        component is drawn as its code against the residual.
     labels : array-like of shape (n_samples,), default=None
         What to colour by: clusters or classes, or numbers that are not whole, which get a colour
-        bar. None takes the clusters of a `FactorKMeans` (and draws their centres), or no colours.
+        bar. None takes the clusters of a `FactorKMeans`, or no colours.
+    layout : {"codes", "neighbours"}, default="codes"
+        Whether samples are placed by their codes, or so that neighbours are near each other.
     ax : matplotlib Axes, default=None
         Where to draw; None makes a new figure.
     dark : bool, default=False
@@ -71,50 +84,46 @@ def plot_codes(model: Any, *, labels: Any = None, ax: Any = None, dark: bool = F
     -------
     ax : matplotlib Axes
     """
-    fitted = factorization(model)
-    codes = np.asarray(fitted.codes_, dtype=np.float64)
-    residuals = np.asarray(fitted.residuals_, dtype=np.float64)
-    given = None if labels is None else per_sample("labels", labels, len(codes))
+    inner = unwrap(model)
+    n = len(inner.factorizer.codes_)
+    check_choice("layout", layout, ("codes", "neighbours"))
+    given = None if labels is None else per_sample("labels", labels, n)
     if given is not None and given.dtype.kind == "O":
         given = given.astype(str)  # mixed types have no order
-    groups = getattr(model, "labels_", None) if given is None else given
-    plane = fit_plane(codes, residuals)
-    single = codes.shape[1] == 1
-    places = np.column_stack([codes[:, 0], residuals]) if single else plane.places(codes)
-    low, high = frame(places, plane.inside)
-    shown = np.clip(places, low, high)
-    away = (shown != places).any(axis=1)
+    groups = getattr(inner.clusters, "labels_", None) if given is None else given
+    found = sample_map(inner.factorizer, layout)
+    dots, (low, high) = found.dots(), found.window
+    shown, away = low + dots.places / FRAME * (high - low), dots.beyond
+    size = (2 * dots.radius * 72 * _WIDTH / FRAME[0]) ** 2  # in square points
     with canvas(ax, dark, 1, (1, 1), (6.4, 4.6)) as (theme, (axes,)):
         if groups is not None and _continuous(groups):
             # One far value must not take the whole range of colours.
             high_value = min(float(np.nanmax(groups)), far_fence(groups[np.isfinite(groups)]))
             shades = {"cmap": "viridis", "vmin": np.nanmin(groups), "vmax": high_value}
-            for rows, marker, size in ((away, "^", 26), (~away, "o", 13)):
+            for rows, marker, area in ((away, "^", 2 * size), (~away, "o", size)):
                 drawn = axes.scatter(
-                    *shown[rows].T, c=groups[rows], marker=marker, s=size, linewidths=0,
+                    *shown[rows].T, c=groups[rows], marker=marker, s=area, linewidths=0,
                     clip_on=False, **shades,
                 )  # fmt: skip
             extend = "max" if np.nanmax(groups) > high_value else "neither"
             axes.figure.colorbar(drawn, ax=axes, extend=extend)
         else:
-            for points in _classes(groups, len(codes), theme):
+            for points in _classes(groups, n, theme):
                 near, far = points.rows & ~away, points.rows & away
-                look = {"color": points.color, "linewidths": 0, "clip_on": False}
-                axes.scatter(*shown[near].T, marker=points.marker, s=13, label=points.label, **look)
-                axes.scatter(*shown[far].T, marker="^", s=26, label="_beyond", **look)
-        if given is None and not single and hasattr(model, "cluster_centers_"):
-            centres = np.clip(plane.places(model.cluster_centers_), low, high)
-            axes.scatter(
-                *centres.T, marker="P", s=90, facecolor=theme.ink, edgecolor=theme.paper,
-                label="_centres", zorder=3,
-            )  # fmt: skip
+                look = {"clip_on": False, **points.look}
+                axes.scatter(*shown[near].T, marker="o", s=size, label=points.label, **look)
+                axes.scatter(*shown[far].T, marker="^", s=2 * size, label="_beyond", **look)
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-        names = ("code", "residual") if single else ("first direction of the codes", "second")
-        axes.set(xlabel=names[0], ylabel=names[1])
+        axes.set(xlabel=found.axes[0], ylabel=found.axes[1])
+        if layout == "neighbours":
+            axes.set(xticks=[], yticks=[])
         handles = axes.get_legend_handles_labels()[0]
         if 0 < len(handles) <= MOST_IN_LEGEND:
             title = "cluster" if given is None else None
-            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), markerscale=1.6, title=title)
+            axes.legend(
+                loc="upper left", bbox_to_anchor=(1.0, 1.0), title=title, handletextpad=0.2,
+                markerscale=max(1.0, np.sqrt(24 / size)),
+            )  # fmt: skip
     return axes
 
 
@@ -134,7 +143,7 @@ def plot_outliers(
     Parameters
     ----------
     model : fitted estimator
-        A factorization or a `FactorKMeans`.
+        A factorization, or a `FactorKMeans`, `Standardized` or pipeline of one.
     X : array-like or CSR matrix of shape (n_samples, n_features), default=None
         Samples, as a rule those of the fit, whose ``outlier_scores`` are drawn. Without them the
         residuals of the fit are: an outlier with a part of its own has none.
@@ -151,8 +160,10 @@ def plot_outliers(
     -------
     axes : ndarray of two matplotlib Axes
     """
-    fitted, what = factorization(model), "residual" if X is None else "outlier score"
-    scores = np.asarray(fitted.residuals_ if X is None else fitted.outlier_scores(X), np.float64)
+    inner, what = unwrap(model), "residual" if X is None else "outlier score"
+    fitted = inner.factorizer
+    found = fitted.residuals_ if X is None else fitted.outlier_scores(inner.seen(X))
+    scores = np.asarray(found, np.float64)
     names = np.arange(len(scores)) if ids is None else per_sample("ids", ids, len(scores))
     top = min(check_integer("top", top, 1), len(scores))
     threshold = outlier_threshold(scores)
@@ -162,7 +173,7 @@ def plot_outliers(
         left, right = axes
         _distribution(left, theme, scores, threshold)
         left.set(xlabel=what)
-        colours = [COLOURS[5] if scores[row] > threshold else theme.l21 for row in worst]
+        colours = [theme.below if scores[row] > threshold else theme.l21 for row in worst]
         right.barh(np.arange(top), scores[worst], color=colours, height=0.7)
         right.set_yticks(np.arange(top), [plain(names[row]) for row in worst], fontsize=8)
         right.set(xlabel=what, ylim=(top - 0.4, -0.6))

@@ -8,12 +8,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["DARK", "LIGHT", "MARKERS", "Theme", "figure_style", "pyplot", "to_svg"]
+__all__ = [
+    "DARK", "DIVERGING", "GREY", "LIGHT", "MARKERS", "Theme", "figure_style", "pyplot", "to_svg",
+]  # fmt: skip
 
 _ORANGE, _SKY, _GREEN, _BLUE, _VERMILION, _PURPLE = (
     *("#E69F00", "#56B4E9", "#009E73"),
     *("#0072B2", "#D55E00", "#CC79A7"),
 )
+# Dark to light orange, white, light to dark blue: told apart with every kind of colour vision.
+DIVERGING = ("#7f3b08", "#d55e00", "#f4b27a", "#ffffff", "#86bfe3", "#0072b2", "#08306b")
+GREY = ("#ffffff", "#000000")
 MARKERS = {"SNF": "s", "GR SNF": "^", "L21 SNF": "o", "NMF": "v", "k-means": "D"}
 
 
@@ -26,6 +31,13 @@ class Theme:
     paper: str
     faint: str
     l21: str
+    """Also of what is above zero."""
+    below: str
+    """Of what is below zero, and of outliers."""
+    categories: tuple[str, ...]
+    """Of clusters and classes; from the eleventh on they come again, drawn otherwise."""
+    steps: tuple[str, ...]
+    """From small to large values of one sign."""
 
     def colour(self, model: str) -> str:
         return {
@@ -39,8 +51,18 @@ class Theme:
         }.get(model, self.ink)
 
 
-LIGHT = Theme("light", "#1a1a1a", "#ffffff", "#767676", _BLUE)
-DARK = Theme("dark", "#e8e8e8", "#16181c", "#9a9a9a", _SKY)
+LIGHT = Theme(
+    "light", "#1a1a1a", "#ffffff", "#767676", _BLUE, _VERMILION,
+    ("#0072b2", "#d55e00", "#008f68", "#b0568a", "#b07a00",
+     "#5e3c99", "#1e93b5", "#7a4b1e", "#6b7280", "#7f9119"),
+    ("#adc3d6", "#82a8c9", "#568bb8", "#2d6da2", "#0b4a80"),
+)  # fmt: skip
+DARK = Theme(
+    "dark", "#e8e8e8", "#16181c", "#9a9a9a", _SKY, "#ff8a4c",
+    ("#56b4e9", "#ff8a4c", "#2fc89b", "#e39bc6", "#f2c14e",
+     "#a98be0", "#8be0ee", "#c79a6b", "#a6adb8", "#c5d64a"),
+    ("#2f4b66", "#41709b", "#5a93c6", "#86bae4", "#bcdef6"),
+)  # fmt: skip
 
 
 def pyplot() -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import IntArray
+from .._words import counted
 
 
 @runtime_checkable
@@ -44,7 +45,7 @@ def check_table(what: str, shape: tuple[int, ...], dtype: Any) -> None:
     """Two dimensions, real numbers."""
     if len(shape) != 2:
         raise ValueError(
-            f"{what} has {len(shape)} dimension{'s' * (len(shape) != 1)}, shape {tuple(shape)}; "
+            f"{what} has {counted(len(shape), 'dimension')}, shape {tuple(shape)}; "
             "two are needed: samples as rows, features as columns."
         )
     if np.dtype(dtype).kind not in "biuf":

@@ -1,5 +1,5 @@
-// What a page without scripts cannot do: tooltips of the map, by mouse, touch and keyboard; the
-// legend that picks out one group; the choice of light or dark.
+// What a page without scripts cannot do: tooltips of the map, by mouse, touch and keyboard; zoom and
+// pan, names beside the groups, the other layout; the legend that picks out one group; light or dark.
 (() => {
   "use strict";
   const byId = (name) => document.getElementById(name);
@@ -26,9 +26,17 @@
   const tip = byId("tip");
   const cursor = byId("cursor");
   const spoken = byId("spoken");
-  const marks = byId("points").children;
-  const count = data.x.length;
+  const names = byId("names");
+  const marks = [...byId("points").children];
+  const count = marks.length;
+  const { width: WIDTH, height: HEIGHT } = svg.viewBox.baseVal;
   const reach = 28; // how near, in pixels, the pointer has to be
+  const turns = marks.map((mark) => (mark.getAttribute("transform").match(/ rotate.*/) || [""])[0]);
+  const layouts = { codes: data, neighbours: data.neighbours };
+  let layout = layouts.codes;
+  // What is seen of the map: it is larger by a factor, and its left upper corner is moved.
+  let view = { scale: 1, x: 0, y: 0 };
+  const at = { x: new Float64Array(count), y: new Float64Array(count) };
   let current = -1;
   let sheet = null;
   if (data.pictures) {
@@ -38,9 +46,12 @@
   stage.tabIndex = 0;
   stage.setAttribute("role", "application");
   stage.setAttribute("aria-label", svg.getAttribute("aria-label"));
+  byId("layouts").hidden = byId("zoom").hidden = false;
 
   const show = (value) => (value === null ? "–" : String(value).replace("-", "−"));
-  const visible = (i) => !marks[i].classList.contains("faded");
+  const visible = (i) =>
+    !marks[i].classList.contains("faded") &&
+    at.x[i] >= 0 && at.x[i] <= WIDTH && at.y[i] >= 0 && at.y[i] <= HEIGHT;
 
   function element(name, content, parent) {
     const made = document.createElement(name);
@@ -49,9 +60,121 @@
     return made;
   }
 
+  function drawing(name, attributes, parent, content) {
+    const made = document.createElementNS(svg.namespaceURI, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (content !== undefined) made.textContent = content;
+    parent.append(made);
+    return made;
+  }
+
+  // Put every mark where it is in the present view.
+  function draw() {
+    for (let i = 0; i < count; i += 1) {
+      at.x[i] = (layout.x[i] - view.x) * view.scale;
+      at.y[i] = (layout.y[i] - view.y) * view.scale;
+      const turn = layout === data ? turns[i] : "";
+      // By neighbours nothing is beyond the frame that is so by codes.
+      if (turns[i]) marks[i].setAttribute("href", turn ? "#far" : data.outlier[i] ? "#cross" : "#dot");
+      marks[i].setAttribute("transform", `translate(${at.x[i].toFixed(1)} ${at.y[i].toFixed(1)})${turn}`);
+    }
+    stage.classList.toggle("zoomed", view.scale > 1);
+  }
+
+  function look(scale, x, y) {
+    const bounded = Math.min(40, Math.max(1, scale));
+    view = {
+      scale: bounded,
+      x: Math.min(Math.max(0, x), WIDTH - WIDTH / bounded),
+      y: Math.min(Math.max(0, y), HEIGHT - HEIGHT / bounded),
+    };
+    select(-1, false);
+    draw();
+    names.replaceChildren(); // until the map has come to rest
+    clearTimeout(look.later);
+    look.later = setTimeout(placeNames, 60);
+  }
+
+  // A larger or smaller scale; the point (x, y) of the drawing stays where it is.
+  function zoom(factor, x = WIDTH / 2, y = HEIGHT / 2) {
+    const scale = Math.min(40, Math.max(1, view.scale * factor));
+    look(scale, view.x + x / view.scale - x / scale, view.y + y / view.scale - y / scale);
+  }
+
+  // Names stand beside their groups, on no point and no other name, with a line to the middle of
+  // the group; a name for which there is no room is left to the legend.
+  function placeNames() {
+    names.replaceChildren();
+    const kind = figure.querySelector("input[name=by]:checked").value;
+    if (kind === "score") return;
+    const unit = WIDTH / svg.clientWidth; // of the drawing, per pixel
+    const size = (unit > 1.3 ? 12 : 14.5) * unit; // smaller on a phone
+    const cell = 4;
+    const columns = Math.ceil(WIDTH / cell);
+    const taken = new Uint8Array(columns * Math.ceil(HEIGHT / cell));
+    const cells = (left, top, right, bottom, visit) => {
+      for (let r = Math.max(0, Math.floor(top / cell)); r * cell < Math.min(HEIGHT, bottom); r += 1) {
+        for (let c = Math.max(0, Math.floor(left / cell)); c * cell < Math.min(WIDTH, right); c += 1) {
+          if (visit(r * columns + c)) return true;
+        }
+      }
+      return false;
+    };
+    const take = (index) => { taken[index] = 1; };
+    const groups = new Map();
+    const dot = 4 * Math.max(1, unit / 1.3);
+    for (let i = 0; i < count; i += 1) {
+      if (!visible(i)) continue;
+      cells(at.x[i] - dot, at.y[i] - dot, at.x[i] + dot, at.y[i] + dot, take);
+      const group = data[kind][i];
+      if (group < 0 || data.outlier[i]) continue;
+      if (!groups.has(group)) groups.set(group, []);
+      groups.get(group).push(i);
+    }
+    const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+    const ordered = [...groups].sort((a, b) => b[1].length - a[1].length).slice(0, 40);
+    for (const [group, members] of ordered) {
+      const mx = middle(members.map((i) => at.x[i]));
+      const my = middle(members.map((i) => at.y[i]));
+      const far = (i) => (at.x[i] - mx) ** 2 + (at.y[i] - my) ** 2;
+      const anchor = members.reduce((best, i) => (far(i) < far(best) ? i : best));
+      const word = kind === "cluster" ? String(group) : data.labels[group];
+      const shown = word.length > 24 ? `${word.slice(0, 14)}…${word.slice(-8)}` : word;
+      const label = drawing("text", {}, names, shown);
+      label.style.fontSize = `${size.toFixed(1)}px`;
+      const half = label.getComputedTextLength() / 2 + 3 * unit;
+      const high = size * 0.62;
+      let place = null;
+      for (let away = high + 6; away < 240 && !place; away += 9) {
+        for (let k = 0; k < 24; k += 1) {
+          const angle = (k * Math.PI) / 12;
+          const x = at.x[anchor] + Math.cos(angle) * (away + half);
+          const y = at.y[anchor] + Math.sin(angle) * away;
+          const box = [x - half, y - high, x + half, y + high];
+          if (box[0] < 4 || box[1] < 4 || box[2] > WIDTH - 4 || box[3] > HEIGHT - 4) continue;
+          if (cells(...box, (index) => taken[index])) continue;
+          place = { x, y, box };
+          break;
+        }
+      }
+      if (!place) {
+        label.remove();
+        continue;
+      }
+      cells(...place.box, take);
+      label.setAttribute("x", place.x.toFixed(1));
+      label.setAttribute("y", (place.y + size * 0.35).toFixed(1));
+      const [left, top, right, bottom] = place.box;
+      const x = Math.min(Math.max(at.x[anchor], left), right);
+      const y = Math.min(Math.max(at.y[anchor], top), bottom);
+      const line = { d: `M${x.toFixed(1)} ${y.toFixed(1)}L${at.x[anchor]} ${at.y[anchor]}` };
+      names.prepend(drawing("path", line, names));
+    }
+  }
+
   function facts(i) {
     const rows = [["cluster", String(data.cluster[i])]];
-    if (data.label) rows.push(["label", data.labels[data.label[i]]]);
+    if (data.label) rows.push(["label", data.label[i] < 0 ? "none" : data.labels[data.label[i]]]);
     let score = show(data.score[i]);
     if (data.median > 0 && data.score[i] !== null) {
       score += ` (${(data.score[i] / data.median).toPrecision(2)} × median)`;
@@ -101,11 +224,11 @@
     fill(i);
     tip.hidden = false;
     cursor.style.display = "inline";
-    cursor.setAttribute("cx", data.x[i]);
-    cursor.setAttribute("cy", data.y[i]);
-    const scale = svg.clientWidth / svg.viewBox.baseVal.width;
-    const x = data.x[i] * scale;
-    const y = data.y[i] * scale;
+    cursor.setAttribute("cx", at.x[i]);
+    cursor.setAttribute("cy", at.y[i]);
+    const scale = svg.clientWidth / WIDTH;
+    const x = at.x[i] * scale;
+    const y = at.y[i] * scale;
     const right = x + 16 + tip.offsetWidth > stage.clientWidth;
     const left = right ? x - 16 - tip.offsetWidth : x + 16;
     const highest = Math.max(0, stage.clientHeight - tip.offsetHeight);
@@ -117,15 +240,19 @@
     }
   }
 
-  function nearest(event) {
+  // Where an event is, in units of the drawing.
+  function inside(event) {
     const box = svg.getBoundingClientRect();
-    const scale = svg.viewBox.baseVal.width / box.width;
-    const x = (event.clientX - box.left) * scale;
-    const y = (event.clientY - box.top) * scale;
+    const scale = WIDTH / box.width;
+    return { x: (event.clientX - box.left) * scale, y: (event.clientY - box.top) * scale, scale };
+  }
+
+  function nearest(event) {
+    const { x, y, scale } = inside(event);
     let best = -1;
     let least = (reach * scale) ** 2;
     for (let i = 0; i < count; i += 1) {
-      const away = (data.x[i] - x) ** 2 + (data.y[i] - y) ** 2;
+      const away = (at.x[i] - x) ** 2 + (at.y[i] - y) ** 2;
       if (away < least && visible(i)) {
         least = away;
         best = i;
@@ -134,14 +261,52 @@
     return best;
   }
 
-  stage.addEventListener("pointermove", (event) => {
-    if (event.pointerType !== "touch") select(nearest(event), false);
+  // Fingers and pressed mice: one moves the map where it is larger than its frame, two pull at it.
+  const held = new Map();
+  let moved = false;
+  stage.addEventListener("pointerdown", (event) => {
+    if (!held.size) moved = false;
+    held.set(event.pointerId, inside(event));
   });
+  stage.addEventListener("pointermove", (event) => {
+    const before = held.get(event.pointerId);
+    if (!before) {
+      if (event.pointerType !== "touch") select(nearest(event), false);
+      return;
+    }
+    const now = inside(event);
+    if (!moved && Math.hypot(now.x - before.x, now.y - before.y) < 4 * now.scale) return;
+    if (!moved && event.pointerType === "mouse") stage.setPointerCapture(event.pointerId);
+    moved = true;
+    held.set(event.pointerId, now);
+    const other = [...held].find(([id]) => id !== event.pointerId);
+    if (other) {
+      const gap = (p) => Math.max(1, Math.hypot(p.x - other[1].x, p.y - other[1].y));
+      zoom(gap(now) / gap(before), other[1].x, other[1].y);
+    } else {
+      look(view.scale, view.x - (now.x - before.x) / view.scale, view.y - (now.y - before.y) / view.scale);
+    }
+  });
+  for (const kind of ["pointerup", "pointercancel"]) {
+    addEventListener(kind, (event) => held.delete(event.pointerId));
+  }
   stage.addEventListener("pointerleave", (event) => {
     if (event.pointerType !== "touch") select(-1, false);
   });
-  stage.addEventListener("click", (event) => select(nearest(event), true));
+  stage.addEventListener("click", (event) => {
+    if (!moved) select(nearest(event), true);
+  });
+  stage.addEventListener("dblclick", (event) => zoom(2, inside(event).x, inside(event).y));
+  stage.addEventListener("wheel", (event) => {
+    // A wheel alone scrolls the page; with Ctrl, or two fingers on a pad, it zooms.
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    zoom(Math.exp(-event.deltaY / 200), inside(event).x, inside(event).y);
+  }, { passive: false });
   stage.addEventListener("blur", () => select(-1, false));
+  byId("zoom-in").addEventListener("click", () => zoom(1.6));
+  byId("zoom-out").addEventListener("click", () => zoom(1 / 1.6));
+  byId("zoom-whole").addEventListener("click", () => look(1, 0, 0));
 
   const directions = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -150,8 +315,8 @@
     let best = current;
     let least = Infinity;
     for (let i = 0; i < count; i += 1) {
-      const x = data.x[i] - data.x[current];
-      const y = data.y[i] - data.y[current];
+      const x = at.x[i] - at.x[current];
+      const y = at.y[i] - at.y[current];
       const along = x * dx + y * dy;
       if (along <= 0.05 || !visible(i)) continue;
       const cost = along + 2.5 * Math.abs(x * dy - y * dx);
@@ -163,14 +328,21 @@
     return best;
   }
 
+  const scales = { "+": 1.6, "=": 1.6, "-": 1 / 1.6, 0: 0 };
   stage.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     let next;
-    if (event.key === "Escape") next = -1;
+    if (event.key in scales) {
+      if (scales[event.key]) zoom(scales[event.key]);
+      else look(1, 0, 0);
+      next = -1;
+    } else if (event.key === "Escape") next = -1;
     else if (event.key === "Home") next = data.home;
     else if (event.key === "End") next = data.end;
     else if (!directions[event.key]) return;
     else next = current < 0 ? data.home : ahead(directions[event.key]);
     event.preventDefault();
+    if (next >= 0 && !visible(next)) look(1, 0, 0);
     select(next, true);
   });
 
@@ -184,13 +356,23 @@
       marks[i].classList.toggle("faded", values !== null && values[i] !== wanted);
     }
     select(-1, false);
+    placeNames();
   }
   for (const button of buttons) {
     button.addEventListener("click", () => {
       pick(button.getAttribute("aria-pressed") === "true" ? null : button);
     });
   }
-  for (const radio of figure.querySelectorAll("input[name=colour]")) {
+  for (const radio of figure.querySelectorAll("input[name=by]")) {
     radio.addEventListener("change", () => pick(null));
   }
+  for (const radio of figure.querySelectorAll("input[name=layout]")) {
+    radio.addEventListener("change", () => {
+      layout = layouts[radio.value];
+      look(1, 0, 0);
+    });
+  }
+  addEventListener("resize", placeNames);
+  draw();
+  placeNames();
 })();

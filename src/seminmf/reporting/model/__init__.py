@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import dataclass
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
 from .findings import find
 from .page import compose
-from .subject import checked_subject
+from .subject import Origin, checked_subject
 
 __all__ = ["Report", "report"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """A page about a fitted model; shows itself in notebooks.
 
@@ -26,7 +27,13 @@ class Report:
         The whole page. It needs nothing else and asks for nothing.
     """
 
-    html: str = field(repr=False)
+    html: str
+
+    def __repr__(self) -> str:
+        found = re.search(r"<title>(.*?)</title>", self.html, flags=re.DOTALL)
+        title = unescape(found[1]) if found else "without a title"
+        size = len(self.html.encode("utf-8", "replace")) / 2**20
+        return f'<Report {title!r}, {size:.1f} MiB: .save("report.html") writes it>'
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, all of it or nothing.
@@ -80,26 +87,32 @@ def report(
     feature_names: Any = None,
     image_shape: tuple[int, int] | None = None,
     title: str | None = None,
+    command: str | None = None,
 ) -> Report:
-    """Make a page about a fitted model: objective, map, parts, typical samples, outliers.
+    """Make a page about a fitted model: map, parts, who uses them, typical samples, outliers, data.
 
     Parameters
     ----------
     model : estimator
-        A fitted `NMF`, `SemiNMF`, `GraphSemiNMF` or `L21SemiNMF`, whose codes are then clustered as
-        they are, or a fitted `FactorKMeans`.
-    X : array-like or CSR matrix of shape (n_samples, n_features)
-        The data that the model was fitted to.
+        A fitted `NMF`, `SemiNMF`, `GraphSemiNMF`, `L21SemiNMF` or `RobustSemiNMF`, whose codes are
+        then clustered as they are, or a fitted `FactorKMeans`; or a fitted `Standardized` or
+        scikit-learn ``Pipeline`` that ends with one of them.
+    X : array-like or CSR matrix of shape (n_samples, n_features), or Table
+        The data that the model was fitted to. A table of `seminmf.io.read_table` brings its labels,
+        ids and names along, and how it was read.
     labels : array-like of shape (n_samples,), default=None
         Known classes, strings or numbers, to colour the map and to compare the clusters with.
+        Those that are None or NaN are gaps.
     ids : array-like of shape (n_samples,), default=None
         Names of the samples; None takes the index of a DataFrame, else their numbers.
     feature_names : array-like of shape (n_features,), default=None
-        None takes the names that the model saw in the fit, else x0, x1, …
+        Names of the columns of X; None takes those that the model saw in the fit, else x0, x1, …
     image_shape : (int, int), default=None
         Height and width, if samples are images: parts and samples are then shown as such.
     title : str, default=None
-        The heading of the page.
+        The heading of the page; None takes the name of the file of a table.
+    command : str, default=None
+        What was typed to make the model, to be shown.
 
     Returns
     -------
@@ -115,7 +128,16 @@ def report(
     >>> page.html.startswith("<!DOCTYPE html>")
     True
     """
+    record = None
+    if hasattr(X, "record") and hasattr(X, "rows"):
+        record, table = X.record, X
+        X, labels = table.X, table.labels if labels is None else labels
+        if ids is None:
+            ids = [f"row {row + 1}" for row in table.rows] if table.ids is None else table.ids
+        if feature_names is None and table.named:
+            feature_names = table.feature_names
     about = checked_subject(
-        model, X, labels=labels, ids=ids, feature_names=feature_names, image_shape=image_shape
-    )
+        model, X, labels=labels, ids=ids, feature_names=feature_names, image_shape=image_shape,
+        origin=Origin(record, command, title),
+    )  # fmt: skip
     return Report(compose(find(about), title))

@@ -7,26 +7,32 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray, IntArray
+from ..._words import counted
+from ...embedding import FRAME, Dots
+from ..style import LIGHT
 from .findings import Findings
-from .markup import count, json_block, number, own, short, text
+from .markup import count, json_block, middle, number, own, segments, text
 from .pictures import address, png, shrunk
 
 __all__ = ["map_figure", "swatch"]
 
-# Numbers of colours in the style sheet: of categories, which repeat, and of outlier scores.
-COLOURS, SCORES = 10, 5
-_WIDTH, _HEIGHT, _EDGE = 720, 500, 16
-_MOST_IN_LEGEND, _MOST_NAMES = 30, 30
-# More points than these are drawn smaller.
-_DENSE = 1500
+# Numbers of colours: of categories, which come again as rings and with an outline, and of scores.
+COLOURS, SCORES = len(LIGHT.categories), len(LIGHT.steps)
+_LOOKS = ("", "r", "o")
+_WIDTH, _HEIGHT = (int(side) for side in FRAME)
+_MOST_IN_LEGEND = 30
 # Bytes of the pictures of all drawn samples before they are packed, and the longest side of one.
 _PICTURES, _LONGEST_SIDE = 1_500_000, 32
+# Buttons of the map: what they do, what stands on them, and what they are called.
+_ZOOM = (("in", "+", "Zoom in"), ("out", "−", "Zoom out"), ("whole", "Whole map", "Whole map"))
 
 
 def colour(letter: str, group: int) -> str:
-    """Classes of a group's colour; after all colours come rings of them instead of discs."""
-    ring = f" {letter}r" if group // COLOURS % 2 else ""
-    return f"{letter}{group % COLOURS}{ring}"
+    """Classes of a group's colour and, after all colours, of another look; −1 is no group."""
+    if group < 0:
+        return f"{letter}n"
+    look = _LOOKS[group // COLOURS % len(_LOOKS)]
+    return f"{letter}{group % COLOURS}" + (f" {letter}{look}" if look else "")
 
 
 def swatch(letter: str, group: int) -> str:
@@ -35,35 +41,29 @@ def swatch(letter: str, group: int) -> str:
 
 def map_figure(found: Findings) -> str:
     """The map with its controls, and the data of its points."""
-    drawn = found.plane.drawn
-    x = _EDGE + (_WIDTH - 2 * _EDGE) * found.plane.places[:, 0]
-    y = _EDGE + (_HEIGHT - 2 * _EDGE) * (1 - found.plane.places[:, 1])
+    choices = [("cluster", "Cluster"), ("score", "Outlier score")]
+    if found.subject.labels is not None:
+        choices.insert(1, ("label", "Label"))
+    layouts = (("codes", "By codes"), ("neighbours", "By neighbours"))
+    zoom = "".join(
+        f'<button type="button" id="zoom-{name}" aria-label="{words}">{sign}</button>'
+        for name, sign, words in _ZOOM
+    )
     bins, edges = _score_bins(found)
-    svg = _svg(found, x, y, bins)
     return (
-        '<figure class="map" id="map-figure">'
-        + _control(found)
+        '<figure class="map" id="map-figure"><div class="controls">'
+        + segments("by", "Colour", choices, "cluster")
+        + f'<div id="layouts" hidden>{segments("layout", "Places", layouts, "codes")}</div>'
+        + f'<div class="zoom" id="zoom" hidden>{zoom}</div></div>'
         + '<div class="stage" id="stage">'
-        + svg
+        + _svg(found, bins)
         + '<div class="tip" id="tip" hidden></div></div>'
         + _legends(found, edges)
         + f"<figcaption>{_caption(found)}</figcaption>"
         + '<p class="hidden" role="status" aria-live="polite" id="spoken"></p>'
         + "</figure>\n"
-        + json_block("samples", _data(found, drawn, x, y))
+        + json_block("samples", _data(found))
     )
-
-
-def _control(found: Findings) -> str:
-    choices = [("cluster", "Cluster"), ("score", "Outlier score")]
-    if found.subject.labels is not None:
-        choices.insert(1, ("label", "Label"))
-    radios = "".join(
-        f'<input type="radio" name="colour" id="by-{name}" value="{name}"'
-        f'{" checked" if name == "cluster" else ""}><label for="by-{name}">{title}</label>'
-        for name, title in choices
-    )
-    return f'<fieldset class="segments"><legend>Colour by</legend><div>{radios}</div></fieldset>'
 
 
 def _score_bins(found: Findings) -> tuple[IntArray, FloatArray]:
@@ -78,74 +78,43 @@ def _score_bins(found: Findings) -> tuple[IntArray, FloatArray]:
     return np.where(outliers.flagged, SCORES, bins), edges
 
 
-def _svg(found: Findings, x: FloatArray, y: FloatArray, bins: IntArray) -> str:
-    drawn, labels = found.plane.drawn, found.subject.labels
+def _svg(found: Findings, bins: IntArray) -> str:
+    dots, labels = found.plane.codes, found.subject.labels
     flagged = found.outliers.flagged
-    dense = len(drawn) > _DENSE
-    radius = 2.6 if dense else 3.4
     marks = []
-    for place, sample in enumerate(drawn):
+    for place, sample in enumerate(found.plane.drawn):
         classes = colour("k", found.cluster_of[sample]) + f" s{bins[sample]}"
         if labels is not None:
             classes += " " + colour("l", labels.codes[sample])
-        a, b = x[place], y[place]
-        if found.plane.beyond[place]:
-            turn = _outward(a, b)
-            marks.append(
-                f'<use class="{classes}" href="#far" '
-                f'transform="translate({a:.1f} {b:.1f}) rotate({turn})"/>'
-            )
+        a, b = dots.places[place, 0], _HEIGHT - dots.places[place, 1]
+        where = f'transform="translate({a:.1f} {b:.1f})"'
+        if dots.beyond[place]:
+            turn = _outward(dots.places[place])
+            where = f'{where[:-1]} rotate({turn})"'
+            marks.append(f'<use class="{classes} far" href="#far" {where}/>')
         elif flagged[sample]:
-            marks.append(f'<use class="{classes}" href="#cross" x="{a:.1f}" y="{b:.1f}"/>')
+            marks.append(f'<use class="{classes}" href="#cross" {where}/>')
         else:
-            marks.append(f'<circle class="{classes}" cx="{a:.1f}" cy="{b:.1f}" r="{radius}"/>')
-    names = _names(found.cluster_of[drawn], x, y, ~flagged[drawn], "cluster", None)
-    if labels is not None:
-        names += _names(labels.codes[drawn], x, y, ~flagged[drawn], "label", labels.names)
+            marks.append(f'<circle class="{classes}" r="{dots.radius:.1f}" {where}/>')
     title = (
-        f"Map of {count(len(drawn))} samples by their codes. Arrow keys move from sample to "
-        "sample, Home goes to the most typical, End to the largest outlier."
+        f"Map of {counted(len(marks), 'sample')}. Arrow keys move from sample to sample, Home goes "
+        "to the most typical, End to the largest outlier; plus, minus and zero change the scale."
     )
     return (
         f'<svg id="map" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{text(title)}">'
         '<defs><path id="cross" d="M-3.4-3.4 3.4 3.4M3.4-3.4-3.4 3.4"/>'
-        '<path id="far" d="M5.5 0-3.2 4.6V-4.6Z"/></defs>'
+        f'<path id="far" d="M5.5 0-3.2 4.6V-4.6Z"/><circle id="dot" r="{dots.radius:.1f}"/></defs>'
         f'<rect class="frame" x="1" y="1" width="{_WIDTH - 2}" height="{_HEIGHT - 2}" rx="10"/>'
-        f'<g id="points"{" class=dense" if dense else ""}>{"".join(marks)}</g>{names}'
+        f'<g id="points">{"".join(marks)}</g><g id="names" aria-hidden="true"></g>'
         '<circle id="cursor" r="8"/></svg>'
     )
 
 
-def _outward(x: float, y: float) -> int:
+def _outward(place: FloatArray) -> int:
     """By how many degrees an arrow to the right turns to point out of the frame."""
-    distances = {0: _WIDTH - _EDGE - x, 90: _HEIGHT - _EDGE - y, 180: x - _EDGE, 270: y - _EDGE}
+    x, y = place
+    distances = {0: _WIDTH - x, 90: y, 180: x, 270: _HEIGHT - y}
     return min(distances, key=lambda turn: distances[turn])
-
-
-def _names(
-    codes: IntArray, x: FloatArray, y: FloatArray, fitted: Any, kind: str, words: Any
-) -> str:
-    """The name of each group where the middle of it is, moved where two would overlap."""
-    groups = np.unique(codes[fitted])
-    if len(groups) > _MOST_NAMES:
-        return ""
-    taken: list[tuple[float, float, float]] = []
-    texts = []
-    for group in groups:
-        member = fitted & (codes == group)
-        word = str(group) if words is None else short(words[group], 16)
-        half = 5 + 4.5 * len(word)
-        a, b = float(np.median(x[member])), float(np.median(y[member]))
-        a = min(max(a, half + 4), _WIDTH - half - 4)
-        for shift in (0, -20, 20, -40, 40, -60, 60, -80, 80):
-            c = b + shift
-            free = all(abs(a - p) > half + h or abs(c - q) > 18 for p, q, h in taken)
-            if free and 16 < c < _HEIGHT - 10:
-                b = c
-                break
-        taken.append((a, b, half))
-        texts.append(f'<text x="{a:.1f}" y="{b + 5:.1f}">{text(word)}</text>')
-    return f'<g class="names of-{kind}" aria-hidden="true">{"".join(texts)}</g>'
 
 
 def _legends(found: Findings, edges: FloatArray) -> str:
@@ -153,8 +122,10 @@ def _legends(found: Findings, edges: FloatArray) -> str:
     parts = [_legend("cluster", "k", "Clusters", numbers)]
     labels = found.subject.labels
     if labels is not None:
-        sizes = np.bincount(labels.codes, minlength=len(labels.names))
+        sizes = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.names))
         rows = [(i, own(name, 24), int(sizes[i])) for i, name in enumerate(labels.names)]
+        if labels.missing:
+            rows.append((-1, "no label", labels.missing))
         parts.append(_legend("label", "l", "Labels", rows))
     steps = "".join(
         f'<li><span class="swatch s{i}"></span>{number(edges[i])} – {number(edges[i + 1])}</li>'
@@ -185,9 +156,9 @@ def _legend(kind: str, letter: str, title: str, rows: list[tuple[int, str, int]]
 
 
 def _marks(found: Findings) -> str:
-    drawn = found.plane.drawn
-    crosses = int((found.outliers.flagged[drawn] & ~found.plane.beyond).sum())
-    far = int(found.plane.beyond.sum())
+    drawn, beyond = found.plane.drawn, found.plane.codes.beyond
+    crosses = int((found.outliers.flagged[drawn] & ~beyond).sum())
+    far = int(beyond.sum())
     rows = [
         f'<li><span class="mark">{mark}</span>{name} <span class="size">{count(size)}</span></li>'
         for mark, name, size in (("×", "outlier", crosses), ("▸", "beyond the frame", far))
@@ -199,9 +170,13 @@ def _marks(found: Findings) -> str:
 
 def _caption(found: Findings) -> str:
     plane = found.plane
-    words = [f"Across: {text(plane.axes[0])}; upwards: {text(plane.axes[1])}."]
-    if found.outliers.count:
-        words.append("Directions and frame are chosen by the samples that are no outliers.")
+    words = [
+        f'<span class="by-codes">Across: {text(plane.axes[0])}; upwards: {text(plane.axes[1])}; '
+        "far samples do not choose them.</span>"
+        '<span class="by-neighbours">Neighbours are near each other; directions and far distances '
+        "mean nothing.</span>",
+        "Samples that would cover each other are moved apart.",
+    ]
     if not plane.complete:
         words.append(
             f"Drawn are {count(len(plane.drawn))} of {count(plane.total)} samples: those listed "
@@ -216,15 +191,22 @@ def _caption(found: Findings) -> str:
     return " ".join(words)
 
 
-def _data(found: Findings, drawn: IntArray, x: FloatArray, y: FloatArray) -> dict[str, Any]:
+def _places(dots: Dots) -> dict[str, Any]:
+    """From the upper left corner of the frame."""
+    x, y = dots.places[:, 0], _HEIGHT - dots.places[:, 1]
+    return {"x": np.round(x, 1).tolist(), "y": np.round(y, 1).tolist()}
+
+
+def _data(found: Findings) -> dict[str, Any]:
     """What the page's script knows of the points, in the order in which they are drawn."""
     about, codes = found.subject, found.subject.factorizer.codes_
+    drawn = found.plane.drawn
     best = np.argsort(-codes[drawn], axis=1, kind="stable")[:, :3]
     most = found.clusters[0].most[0] if found.clusters else drawn[0]
     data: dict[str, Any] = {
-        "x": [round(float(v), 1) for v in x],
-        "y": [round(float(v), 1) for v in y],
-        "id": [short(about.name(sample)) for sample in drawn],
+        **_places(found.plane.codes),
+        "neighbours": _places(found.plane.neighbours),
+        "id": [middle(about.name(sample), 60) for sample in drawn],
         "cluster": [int(found.cluster_of[sample]) for sample in drawn],
         "score": [float(f"{found.outliers.scores[sample]:.4g}") for sample in drawn],
         "outlier": [int(found.outliers.flagged[sample]) for sample in drawn],
@@ -234,13 +216,12 @@ def _data(found: Findings, drawn: IntArray, x: FloatArray, y: FloatArray) -> dic
             for sample, row in zip(drawn, best, strict=True)
         ],
         "median": found.outliers.median,
-        "largest": float(codes[drawn].max()),
         "home": int(np.flatnonzero(drawn == most)[0]),
         "end": int(np.flatnonzero(drawn == found.outliers.ranked[0])[0]),
     }
     if about.labels is not None:
         data["label"] = [int(about.labels.codes[sample]) for sample in drawn]
-        data["labels"] = [short(name) for name in about.labels.names]
+        data["labels"] = [middle(name, 40) for name in about.labels.names]
     if about.image_shape is not None:
         data["pictures"] = _pictures(found, drawn)
     return data

@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from ..._types import FloatArray, IntArray
+from ..._words import counted
 from .markup import count, number, text
 
-__all__ = ["bar", "histogram", "line", "profile"]
+__all__ = ["bar", "histogram", "line", "profile", "spreads"]
 
 _WIDTH, _HEIGHT = 640, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 16, 36, 44
@@ -90,7 +91,7 @@ def line(history: FloatArray) -> str:
     body += f'<circle class="end" cx="{points[-1].split()[0]}" cy="{points[-1].split()[1]}" r="5"/>'
     label = (
         f"Line chart: the objective falls from {number(values[0], 4)} to {number(values[-1], 4)} "
-        f"in {len(history)} iterations."
+        f"in {counted(len(history), 'iteration')}."
     )
     return _chart(label, body, "iteration", "objective")
 
@@ -99,17 +100,42 @@ def histogram(scores: FloatArray, threshold: float) -> str:
     """How outlier scores are spread, and where the threshold stands."""
     values = scores[np.isfinite(scores)]
     top = float(values.max(initial=0.0)) or 1.0
-    positive = values[values > 0]
-    lowest = float(np.quantile(positive, 0.01)) if len(positive) else top / 10
-    wide = threshold > 0 and top > 6 * threshold and len(positive)
-    if wide:  # a few far outliers would leave no room for the others
-        low, high = math.log10(max(lowest, top * 1e-9)), math.log10(top)
+    # A few far outliers would leave no room for the others.
+    wide = threshold > 0 and top > 6 * threshold and bool((values > 0).any())
+    label = (
+        f"Histogram of {count(len(values))} outlier scores, up to {number(top)}; the threshold is "
+        f"at {number(threshold)}."
+    )
+    return _distribution(values, wide, label, ("outlier score", "samples"), threshold)
+
+
+def spreads(values: FloatArray) -> str:
+    """How the standard deviations of the columns are spread."""
+    moving = values[values > 0]
+    if not len(moving):
+        return "<p>No column has any spread.</p>"
+    wide = float(moving.max() / moving.min()) > 20
+    label = (
+        f"Histogram of the spreads of {count(len(moving))} columns, from {number(moving.min())} to "
+        f"{number(moving.max())}."
+    )
+    return _distribution(moving, wide, label, ("spread of a column", "columns"))
+
+
+def _distribution(
+    values: FloatArray, wide: bool, label: str, names: tuple[str, str], threshold: float = math.nan
+) -> str:
+    """A histogram on a linear or, if ``wide``, a logarithmic axis."""
+    top = float(values.max(initial=0.0)) or 1.0
+    if wide:
+        positive = values[values > 0]
+        low, high = math.log10(max(float(np.quantile(positive, 0.01)), top * 1e-9)), math.log10(top)
         scaled = np.log10(np.maximum(values, 10**low))
-        at = math.log10(threshold) if threshold > 0 else low
+        at = math.log10(threshold) if threshold > 0 else math.nan
         marks = _decades(10**low, top)
         places = [math.log10(m) for m in marks]
     else:
-        low, high = 0.0, max(top, threshold) * 1.02
+        low, high = 0.0, max(top, np.nan_to_num(threshold)) * 1.02
         scaled, at = values, threshold
         marks = ticks(low, high, 6)
         places = marks
@@ -144,11 +170,7 @@ def histogram(scores: FloatArray, threshold: float) -> str:
             f'<text class="fence-name" x="{x + shift:.1f}" y="{_TOP + 12}" text-anchor="{side}">'
             f"threshold {number(threshold)}</text>"
         )
-    label = (
-        f"Histogram of {count(len(values))} outlier scores, up to {number(top)}; the threshold is "
-        f"at {number(threshold)}."
-    )
-    return _chart(label, body, "outlier score" + (" (logarithmic)" if wide else ""), "samples")
+    return _chart(label, body, names[0] + (" (logarithmic)" if wide else ""), names[1])
 
 
 def _decades(low: float, high: float) -> list[float]:
@@ -160,47 +182,46 @@ def _decades(low: float, high: float) -> list[float]:
     return [m for m in marks[::step] if low <= m <= high]
 
 
-def bar(value: float, largest: float, signed: bool) -> str:
-    """One bar of a table: to the right if positive, to the left if negative."""
-    share = 0.0 if not largest > 0 else min(abs(float(value)) / largest, 1.0)
-    width = (50 if signed else 100) * share
-    left = 0.0 if not signed else (50.0 if value >= 0 else 50 - width)
+def bar(value: float, own: float, common: float) -> str:
+    """One bar of a list, as long as its share of the largest; two scales, see the style sheet."""
+    width = 0.0 if not own > 0 else 100 * min(abs(float(value)) / own, 1.0)
     kind = "pos" if value >= 0 else "neg"
-    zero = '<path class="zero" d="M50 0V10" />' if signed else ""
     return (
         '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect class="{kind}" x="{left:.2f}" y="1" width="{max(width, 0.4):.2f}" height="8"/>'
-        f"{zero}</svg>"
+        f'<rect class="{kind} scaled" width="{max(width, 0.4):.2f}" height="10" '
+        f'transform="scale({_ratio(own, common)} 1)"/></svg>'
     )
 
 
-def profile(values: FloatArray, largest: float, label: str) -> str:
-    """A part as a signal over the features in their order."""
+def _ratio(own: float, common: float) -> str:
+    """By how much a part is smaller on the scale of all parts than on its own."""
+    return f"{own / common:.4g}" if common > 0 else "1"
+
+
+def profile(values: FloatArray, common: float, label: str) -> str:
+    """A part as a signal over the features in their order; two scales, see the style sheet."""
     low = high = np.nan_to_num(np.asarray(values, dtype=np.float64))
     if len(low) > _STRETCHES:
         starts = np.linspace(0, len(low), _STRETCHES, endpoint=False).astype(int)
         low, high = np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
     width, height = 300, 120
-    middle = height / 2
-    scale = (middle - 4) / (largest or 1.0)
+    largest = float(np.abs(values).max(initial=0.0))
+    scale = (height / 2 - 4) / (largest or 1.0)
     across = np.linspace(4, width - 4, max(len(low), 2))
     if len(low) == 1:
         low, high = np.repeat(low, 2), np.repeat(high, 2)
 
     def area(ends: FloatArray, kind: str) -> str:
-        y = middle - scale * np.clip(ends, -largest, largest)
-        points = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(across, y, strict=True))
-        return (
-            f'<path class="{kind} area" d="M{across[0]:.1f} {middle:g}L{points}'
-            f'L{across[-1]:.1f} {middle:g}Z"/>'
-        )
+        points = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(across, -scale * ends, strict=True))
+        return f'<path class="{kind} area" d="M{across[0]:.1f} 0L{points}L{across[-1]:.1f} 0Z"/>'
 
-    y = middle - scale * np.clip((low + high) / 2, -largest, largest)
-    curve = ",".join(f"{a:.1f} {b:.1f}" for a, b in zip(across, y, strict=True))
+    middle = -scale * (low + high) / 2
+    curve = ",".join(f"{a:.1f} {b:.1f}" for a, b in zip(across, middle, strict=True))
     return (
-        f'<svg class="profile" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="{text(label)}">'
+        f'<svg class="profile" viewBox="0 {-height // 2} {width} {height}" role="img" '
+        f'aria-label="{text(label)}"><g class="scaled" '
+        f'transform="scale(1 {_ratio(largest, common)})">'
         f"{area(np.maximum(high, 0), 'pos')}{area(np.minimum(low, 0), 'neg')}"
-        f'<path class="zero" d="M4 {middle:g}H{width - 4}"/>'
-        f'<polyline class="outline" points="{curve}"/></svg>'
+        f'<polyline class="outline" points="{curve}"/></g>'
+        f'<path class="zero" d="M4 0H{width - 4}"/></svg>'
     )

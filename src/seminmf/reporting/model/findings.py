@@ -18,6 +18,7 @@ from ...models.clustering import find_clusters
 from ...models.outliers import outlier_scores
 from ...models.reading import metric_root
 from ...outliers import outlier_threshold
+from .overview import Overview, look_over
 from .pictures import Scale
 from .plane import Plane, lay_out
 from .subject import Subject
@@ -67,7 +68,7 @@ class Cluster:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Clusters against known labels; the scores of all samples, and without the outliers."""
+    """Clusters against labels; scores of all samples that have one, and without the outliers."""
 
     counts: IntArray
     """Labels × clusters."""
@@ -93,7 +94,10 @@ class Findings:
     clusters: tuple[Cluster, ...]
     usage: FloatArray
     """Share of each part in the sum of all that is added up, Σ_i v_ij ‖u_j‖; sums to 1."""
+    shares: FloatArray
+    """Share of each part in a sample, v_ij ‖u_j‖ of their sum; rows sum to 1, or are zero."""
     plane: Plane
+    overview: Overview
     agreement: Agreement | None
     cluster_seed: int | None
     """Seed of the clusters, where the report had to find them itself."""
@@ -126,7 +130,9 @@ def find(about: Subject) -> Findings:
         if (cluster_of == number).any()
     )
     squares = row_squares(about.X).astype(np.float64)
-    spent = codes.sum(axis=0, dtype=np.float64) * np.linalg.norm(parts, axis=1)
+    weights = codes * np.linalg.norm(parts, axis=1)
+    spent = weights.sum(axis=0, dtype=np.float64)
+    total = weights.sum(axis=1, keepdims=True)
     listed = [outliers.ranked, *(c.most for c in clusters), *(c.least for c in clusters)]
     return Findings(
         about,
@@ -137,7 +143,9 @@ def find(about: Subject) -> Findings:
         distances,
         clusters,
         spent / (spent.sum() or 1.0),
-        lay_out(codes, outliers.scores, outliers.flagged, cluster_of, np.concatenate(listed)),
+        weights / np.where(total > 0, total, 1.0),
+        lay_out(fitted, outliers.scores, outliers.flagged, cluster_of, np.concatenate(listed)),
+        look_over(about, inside),
         _agreement(about, cluster_of, len(centres), inside),
         seed,
     )
@@ -151,12 +159,12 @@ def _outliers(scores: FloatArray) -> Outliers:
 
 def _clustering(about: Subject, codes: FloatArray) -> tuple[IntArray, FloatArray, int | None]:
     """Clusters and centres: the model's own, or those that `FactorKMeans` would find."""
-    if hasattr(about.model, "kmeans_"):
-        return about.model.labels_, about.model.cluster_centers_, None
+    if about.clusters is not None:
+        return about.clusters.labels_, about.clusters.cluster_centers_, None
     with warnings.catch_warnings():
         # Fewer different codes than clusters: some clusters stay empty, and are not shown.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = find_clusters(about.model, codes, codes.shape[1], _SEED)
+        found = find_clusters(about.factorizer, codes, codes.shape[1], _SEED)
     return found.labels, found.centres, _SEED
 
 
@@ -189,12 +197,14 @@ def _explained(residuals: FloatArray, squares: FloatArray) -> float:
 def _agreement(about: Subject, cluster_of: IntArray, count: int, inside: Any) -> Agreement | None:
     if about.labels is None:
         return None
-    classes = about.labels.codes
+    classes, known = about.labels.codes, about.labels.codes >= 0
     counts = np.zeros((len(about.labels.names), count), dtype=np.int64)
-    np.add.at(counts, (classes, cluster_of), 1)
+    np.add.at(counts, (classes[known], cluster_of[known]), 1)
 
     def scores(which: Any) -> tuple[float, float]:
+        if not which.any():
+            return float("nan"), float("nan")
         y, found = classes[which], cluster_of[which]
         return majority_accuracy(y, found), nmi(y, majority_labels(y, found))
 
-    return Agreement(counts, *scores(slice(None)), *scores(inside))
+    return Agreement(counts, *scores(known), *scores(known & inside))

@@ -10,8 +10,8 @@ from html import escape
 from typing import Any
 
 __all__ = [
-    "count", "factor", "json_block", "lead", "number", "own", "percent", "plain", "reading",
-    "scrolling", "short", "table", "text",
+    "count", "factor", "json_block", "lead", "middle", "number", "own", "percent", "plain",
+    "reading", "scrolling", "segments", "short", "table", "text",
 ]  # fmt: skip
 
 # Characters that are no text: controls, halves of surrogate pairs, non-characters.
@@ -31,6 +31,15 @@ def short(value: Any, longest: int = LONGEST) -> str:
     return string if len(string) <= longest else string[: longest - 1].rstrip() + "…"
 
 
+def middle(value: Any, longest: int) -> str:
+    """Its beginning and its end, if it is long: names of features often differ there."""
+    string = " ".join(plain(value).split())
+    if len(string) <= longest:
+        return string
+    end = (longest - 1) * 2 // 5
+    return f"{string[: longest - 1 - end].rstrip()}…{string[-end:].lstrip()}"
+
+
 def text(value: Any) -> str:
     """Text that is never markup, in elements and in quoted attributes."""
     return escape(plain(value), quote=True)
@@ -38,7 +47,7 @@ def text(value: Any) -> str:
 
 def own(value: Any, longest: int = LONGEST) -> str:
     """A user's word: shortened, escaped, and its direction of writing kept to itself."""
-    string = short(value, longest)
+    string = middle(value, longest)
     full = plain(value)
     title = f' title="{text(full[:500])}"' if string != full else ""
     return f"<bdi{title}>{text(string)}</bdi>"
@@ -99,6 +108,16 @@ def scrolling(content: str, label: str) -> str:
         f'<div class="scroll" role="region" aria-label="{text(label)}" tabindex="0">'
         f"{content}</div>\n"
     )
+
+
+def segments(name: str, title: str, choices: Sequence[tuple[str, str]], chosen: str) -> str:
+    """Some choices of which one holds; each has the name of the group and its own in its id."""
+    radios = "".join(
+        f'<input type="radio" name="{name}" id="{name}-{value}" value="{value}"'
+        f'{" checked" if value == chosen else ""}><label for="{name}-{value}">{words}</label>'
+        for value, words in choices
+    )
+    return f'<fieldset class="segments"><legend>{title}</legend><div>{radios}</div></fieldset>'
 
 
 def lead(words: str) -> str:

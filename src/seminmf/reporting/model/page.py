@@ -7,9 +7,14 @@ import hashlib
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
+from ..._words import counted, plural
+from ..style import DARK, LIGHT
+from .advice import advice_box
 from .findings import Findings
 from .markup import count, percent, plain, short, text
+from .part_cards import SHADES
 from .sections import sections
 
 __all__ = ["compose", "default_title", "summary"]
@@ -19,6 +24,30 @@ __all__ = ["compose", "default_title", "summary"]
 def _asset(name: str) -> str:
     """A file of the folder ``assets``."""
     return files("seminmf.reporting").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@cache
+def _style() -> str:
+    """The style sheet, behind the colours of marks: the same as in matplotlib."""
+    pairs = {"pos": (LIGHT.l21, DARK.l21), "neg": (LIGHT.below, DARK.below)}
+    steps = [(*theme.steps, theme.below) for theme in (LIGHT, DARK)]
+    both = (("cat", LIGHT.categories, DARK.categories), ("score", *steps))
+    for name, light, dark in both:
+        pairs |= {f"{name}-{i}": pair for i, pair in enumerate(zip(light, dark, strict=True))}
+    rules = [f"--{name}: light-dark({a.lower()}, {b.lower()});" for name, (a, b) in pairs.items()]
+    lines = [f":root {{ {' '.join(rules)} }}"]
+    for i in range(len(LIGHT.categories)):
+        lines.append(f".k{i} {{ color: var(--cat-{i}); }}")
+    for letter, choice, name, count_ in (
+        ("l", "label", "cat", len(LIGHT.categories)), ("s", "score", "score", len(steps[0]))
+    ):  # fmt: skip
+        for i in range(count_):
+            where = f".legend .{letter}{i}, .map:has(#by-{choice}:checked) #points .{letter}{i}"
+            lines.append(f"{where} {{ color: var(--{name}-{i}); }}")
+    for i in range(1, SHADES + 1):
+        mixed = f"color-mix(in srgb, var(--pos) {5 + 6 * i}%, transparent)"
+        lines.append(f".u{i} {{ background: {mixed}; }}")
+    return "\n".join(lines) + "\n" + _asset("report.css")
 
 
 def _fingerprint(content: str) -> str:
@@ -35,40 +64,36 @@ def _policy(style: str, script: str) -> str:
 
 
 def default_title(found: Findings) -> str:
+    """From the name of the file, where there is one."""
+    record = found.subject.origin.record
+    if record is not None and record.path is not None:
+        return Path(record.path).name
     return (
-        f"What {type(found.subject.factorizer).__name__} found in {count(found.shape[0])} samples"
+        f"What {type(found.subject.factorizer).__name__} found in "
+        f"{counted(found.shape[0], 'sample')}"
     )
 
 
 def summary(found: Findings) -> str:
     """What was done, in two sentences."""
     n, m, k = found.shape
-    fitted = found.subject.factorizer
-    steps = f"{count(fitted.n_iter_)} iteration{'s' if fitted.n_iter_ != 1 else ''}"
+    fitted, outliers = found.subject.factorizer, found.outliers.count
+    steps = counted(fitted.n_iter_, "iteration")
     how = (
         f"converged after {steps}" if fitted.converged_ else f"stopped after {steps}, not converged"
     )
-    parts = f"{count(k)} part{'s' if k != 1 else ''}"
-    explained = percent(found.explained_inside)
-    without = " of the samples that are no outliers" if found.outliers.count else ""
     first = (
-        f"{type(fitted).__name__} wrote {count(n)} samples of {count(m)} "
-        f"feature{'s' if m != 1 else ''} as sums of {parts}; it {how} and explains {explained} "
-        f"of the sum of squares{without}."
+        f"{type(fitted).__name__} wrote {counted(n, 'sample')} of {counted(m, 'feature')} as sums "
+        f"of {counted(k, 'part')}; it {how} and explains {percent(found.explained_inside)} of the "
+        f"sum of squares{' of the samples that are no outliers' if outliers else ''}."
     )
-    clusters = len(found.clusters)
-    groups = f"{count(clusters)} cluster{'s' if clusters != 1 else ''}"
-    share = percent(found.outliers.count / n, 1)
-    if found.outliers.count:
-        are = "is an outlier" if found.outliers.count == 1 else "are outliers"
-        second = f"{count(found.outliers.count)} samples ({share}) {are}"
-        second = second.replace("samples", "sample") if found.outliers.count == 1 else second
-    else:
-        second = "No sample is an outlier"
+    groups = counted(len(found.clusters), "cluster")
+    if not outliers:
+        return f"{first} No sample is an outlier; the codes form {groups}."
+    are = "is an outlier" if outliers == 1 else "are outliers"
     return (
-        f"{first} {second}; the codes of the others form {groups}."
-        if (found.outliers.count)
-        else f"{first} {second}; the codes form {groups}."
+        f"{first} {counted(outliers, 'sample')} ({percent(outliers / n, 1)}) {are}; the codes of "
+        f"the others form {groups}."
     )
 
 
@@ -76,20 +101,20 @@ def _tiles(found: Findings) -> str:
     n, m, k = found.shape
     fitted = found.subject.factorizer
     tiles = [
-        ("samples", count(n), f"{count(m)} features"),
-        ("parts", count(k), f"{count(len(found.clusters))} clusters"),
+        (plural(n, "sample"), count(n), counted(m, "feature")),
+        (plural(k, "part"), count(k), counted(len(found.clusters), "cluster")),
         (
             "explained",
             percent(found.explained_inside),
             f"{percent(found.explained)} with outliers" if found.outliers.count else "of squares",
         ),
         (
-            "outliers",
+            plural(found.outliers.count, "outlier"),
             count(found.outliers.count),
             f"{percent(found.outliers.count / n, 1)} of samples",
         ),
         (
-            "iterations",
+            plural(fitted.n_iter_, "iteration"),
             count(fitted.n_iter_),
             "converged" if fitted.converged_ else "not converged",
         ),
@@ -108,7 +133,7 @@ def _tiles(found: Findings) -> str:
 
 def compose(found: Findings, title: str | None = None, when: datetime | None = None) -> str:
     """The report as HTML; the same findings, title and date give the same text."""
-    style, script = _asset("report.css"), _asset("report.js")
+    style, script = _style(), _asset("report.js")
     heading = plain(title) if title is not None else default_title(found)
     date = (when or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z").strip()
     made = sections(found)
@@ -132,9 +157,9 @@ def compose(found: Findings, title: str | None = None, when: datetime | None = N
         f"<h1><bdi>{text(heading)}</bdi></h1>\n"
         f'<p class="summary">{text(summary(found))}</p>\n{_tiles(found)}'
         f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n</header>\n'
-        '<noscript><p class="note">Without scripts the page is complete but for the tooltips of '
-        "the map.</p></noscript>\n"
-        f'<main id="content">\n{body}</main>\n'
+        '<noscript><p class="note">Without scripts the page is complete but for what the map does '
+        "when it is pointed at.</p></noscript>\n"
+        f'<main id="content">\n{advice_box(found)}{body}</main>\n'
         f"<footer><p>Made by seminmf on {text(date)}. Everything on this page is in this "
         "file; it asks for nothing from elsewhere.</p></footer>\n"
         f"<script>{script}</script>\n</body>\n</html>\n"

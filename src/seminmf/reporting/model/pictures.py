@@ -11,14 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._types import FloatArray
+from ..style import DIVERGING, GREY
 
 __all__ = ["Scale", "address", "png", "shrunk"]
 
 Bytes = NDArray[np.uint8]
-
-# Dark to light orange, white, light to dark blue: told apart with every kind of colour vision.
-_DIVERGING = ("#7f3b08", "#d55e00", "#f4b27a", "#ffffff", "#86bfe3", "#0072b2", "#08306b")
-_GREY = ("#ffffff", "#000000")
 
 
 def _palette(stops: tuple[str, ...], steps: int) -> Bytes:
@@ -36,7 +33,7 @@ class Scale:
         self.signed = signed
         self.largest = largest if largest > 0 else 1.0
         # An odd number of colours, so that zero has one of its own.
-        self.palette = _palette(_DIVERGING if signed else _GREY, 255)
+        self.palette = _palette(DIVERGING if signed else GREY, 255)
 
     @classmethod
     def of(cls, values: FloatArray) -> Scale:

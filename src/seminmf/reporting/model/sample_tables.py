@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import IntArray
+from ..._words import counted, plural
 from .chart_map import swatch
 from .drawing import histogram
 from .findings import Cluster, Findings
@@ -61,13 +62,13 @@ def typical_section(found: Findings) -> str:
 
 
 def _cluster(found: Findings, cluster: Cluster) -> str:
-    size = f"{count(cluster.size)} sample{'s' if cluster.size != 1 else ''}"
+    size = counted(cluster.size, "sample")
     if cluster.outliers:
-        size += f", {count(cluster.outliers)} outlier{'s' if cluster.outliers != 1 else ''}"
+        size += f", {counted(cluster.outliers, 'outlier')}"
     made = ""
     if len(cluster.parts):
         names = ", ".join(str(j) for j in cluster.parts)
-        made = f'<p class="made">mostly part{"s" if len(cluster.parts) > 1 else ""} {names}</p>'
+        made = f'<p class="made">mostly {plural(len(cluster.parts), "part")} {names}</p>'
     body = _samples(found, "Most typical", cluster.most)
     body += _samples(found, "Least typical", cluster.least)
     return (
@@ -144,7 +145,7 @@ def outliers_section(found: Findings) -> str:
         if about.labels is not None:
             row.insert(5, own(about.label(sample), 32))
         rows.append(row + images[rank : rank + 1])
-    caption = f"The {len(rows)} samples with the largest outlier scores"
+    caption = f"The {counted(len(rows), 'sample')} with the largest outlier scores"
     return (
         lead(words)
         + reading(histogram(outliers.scores, outliers.threshold), facts)

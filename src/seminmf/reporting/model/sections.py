@@ -7,12 +7,13 @@ import re
 import numpy as np
 
 from ...experiments.environment import environment
-from .again import parameters, recipe, value_text
+from .again import goes_on, parameters, recipe, seed_known, value_text
 from .chart_map import map_figure
 from .drawing import line
 from .findings import Findings
 from .markup import count, lead, number, percent, reading, short, table, text
-from .part_cards import parts_section
+from .overview import overview_section
+from .part_cards import parts_section, uses_section
 from .sample_tables import agreement_section, outliers_section, typical_section
 
 __all__ = ["Section", "sections"]
@@ -33,14 +34,16 @@ Section = tuple[str, str, str]
 def sections(found: Findings) -> list[Section]:
     """All sections that these findings have, in order."""
     made = [
-        ("objective", "The fall of the objective", _objective(found)),
         ("samples-map", "A map of the samples", _map(found)),
         ("parts", "The parts", parts_section(found)),
+        ("uses", "Who uses which part", uses_section(found)),
         ("typical", "Typical samples", typical_section(found)),
         ("outliers", "Outliers", outliers_section(found)),
     ]
     if found.agreement is not None:
         made.append(("labels", "Clusters and labels", agreement_section(found)))
+    made.append(("data", "The data", overview_section(found.subject, found.overview)))
+    made.append(("objective", "The fall of the objective", _objective(found)))
     made.append(("again", "How it was made", _again(found)))
     return made
 
@@ -70,8 +73,10 @@ def _objective(found: Findings) -> str:
 
 def _map(found: Findings) -> str:
     words = (
-        "Each point is a sample, placed by its codes: neighbours are made of the same parts in "
-        "similar amounts. Point at one, touch it, or use the arrow keys to see what it is."
+        "Each point is a sample. By codes, samples that are made of the same parts in similar "
+        "amounts are near each other; by neighbours, those that are alike in the data. Point at "
+        "one, touch it, or use the arrow keys to see what it is; drag and pinch, or + and −, to "
+        "look closer."
     )
     return lead(words) + map_figure(found)
 
@@ -79,16 +84,13 @@ def _map(found: Findings) -> str:
 def _again(found: Findings) -> str:
     about = found.subject
     fitted = about.factorizer
+    around = [] if about.clusters is None else [("FactorKMeans ", about.clusters)]
     rows = [
-        (f"<code>{text(name)}</code>", f"<code>{text(short(value_text(value), 80))}</code>")
-        for name, value in parameters(fitted).items()
+        (f"{whose}<code>{text(name)}</code>", f"<code>{text(short(value_text(value), 80))}</code>")
+        for whose, estimator in (("", fitted), *around)
+        for name, value in parameters(estimator).items()
+        if name != "factorizer"
     ]
-    if about.model is not fitted:
-        for name in ("n_clusters", "random_state"):
-            value = value_text(getattr(about.model, name))
-            rows.append(
-                (f"FactorKMeans <code>{name}</code>", f"<code>{text(short(value, 80))}</code>")
-            )
     outcome = [
         ("objective", number(fitted.objective_, 6)),
         ("parts in use", f"{count(fitted.n_active_)} of {count(len(fitted.components_))}"),
@@ -104,16 +106,16 @@ def _again(found: Findings) -> str:
         outcome.append(("ρ used", f"<code>{text(str(fitted.loss_))}</code>"))
     here = environment()
     versions = [(text(name), text(here[name])) for name in _VERSIONS if name in here]
-    seed = ""
+    words = "With the same data and versions this program makes the same model again."
+    if goes_on(found):
+        words = "The fit went on from an earlier one, which this program does not make."
+    elif not seed_known(found):
+        words += " The seed of the fit is not known; with another one numbers may differ."
     if found.cluster_seed is not None:
-        seed = (
+        words += (
             " The model has no clusters of its own: those shown are what "
             f"<code>FactorKMeans</code> finds with seed {found.cluster_seed}."
         )
-    unseeded = getattr(about.model, "random_state", None) is None
-    if unseeded and getattr(fitted, "random_state", None) is None:
-        seed += " No seed was given; with one the numbers come back exactly."
-    words = "With the same data and versions this program makes the same model again." + seed
     return (
         lead(words)
         + '<pre class="code" tabindex="0" role="region" aria-label="Python program" id="recipe">'

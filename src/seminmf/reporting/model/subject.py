@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from ..._types import FloatArray, IntArray
-from ...metrics import encode
+from ..._words import counted
+from ...metrics import encode, missing_labels
+from ..unwrapping import Unwrapped, unwrap
 
-__all__ = ["Labels", "Subject", "checked_subject"]
+if TYPE_CHECKING:
+    from ...io import Record
+
+__all__ = ["Labels", "Origin", "Subject", "checked_subject"]
 
 _NEEDED = ("components_", "codes_", "residuals_", "objective_history_")
+_KINDS = (np.float64, np.float32)
 # So many rows are enough to see that X is another table than that of the fit.
 _PROBED = 256
 # Residuals come back to round-off, also in float32; other data miss them by far more than this
@@ -30,21 +36,51 @@ class Labels:
 
     names: tuple[str, ...]
     codes: IntArray
+    """−1 where a sample has no label."""
+
+    @property
+    def missing(self) -> int:
+        return int((self.codes < 0).sum())
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a table came from, and what the page about it was asked for."""
+
+    record: Record | None = None
+    command: str | None = None
+    title: str | None = None
+    given: tuple[str, ...] = ()
+    """Which of labels, ids and names of features were passed beside the samples."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Checked input; ``model`` is what was passed, ``factorizer`` the factorization in it."""
+    """Checked input: what was passed, and the factorization in it with the samples it saw."""
 
     model: Any
-    factorizer: Any
+    inner: Unwrapped
+    raw: Any
+    """Samples as they were passed, before any scaling; with gaps if a pipeline fills them."""
+    raw_names: tuple[str, ...]
     X: Any
+    """Samples as the factorization sees them."""
     ids: tuple[str, ...] | None
     labels: Labels | None
     feature_names: tuple[str, ...]
     named: bool
     """Whether the features have names of their own, and not x0, x1, …"""
     image_shape: tuple[int, int] | None
+    origin: Origin
+
+    @property
+    def factorizer(self) -> Any:
+        return self.inner.factorizer
+
+    @property
+    def clusters(self) -> Any:
+        """The fitted `FactorKMeans`, or None."""
+        return self.inner.clusters
 
     def name(self, sample: int) -> str:
         """A sample's id, or its number."""
@@ -53,7 +89,8 @@ class Subject:
     def label(self, sample: int) -> str:
         """The name of a sample's known class."""
         assert self.labels is not None
-        return self.labels.names[self.labels.codes[sample]]
+        code = self.labels.codes[sample]
+        return "no label" if code < 0 else self.labels.names[code]
 
     def rows(self, samples: IntArray) -> FloatArray:
         """Some samples as a dense array."""
@@ -69,53 +106,72 @@ def checked_subject(
     ids: Any = None,
     feature_names: Any = None,
     image_shape: Any = None,
+    origin: Origin | None = None,
 ) -> Subject:
     """Check everything that is passed to a report."""
-    factorizer = _factorizer(model)
+    inner = unwrap(model)
+    missing = [name for name in _NEEDED if not hasattr(inner.factorizer, name)]
+    if missing:
+        raise TypeError(f"model is no factorization of seminmf: it has no {missing[0]}.")
     index = getattr(X, "index", None) if hasattr(X, "iloc") else None
-    names_in = getattr(model, "feature_names_in_", None)
-    data = validate_data(model, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+    given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
+    raw, data = _samples(model, inner, X)
     n, m = data.shape
-    if n != len(factorizer.codes_):
+    if n != len(inner.factorizer.codes_):
         raise ValueError(
-            f"X has {n} samples, but the model was fitted to {len(factorizer.codes_)}; pass the "
-            "data of the fit."
+            f"X has {counted(n, 'sample')}, but the model was fitted to "
+            f"{len(inner.factorizer.codes_)}; pass the data of the fit."
         )
+    if given is not None:
+        given = _texts("feature_names", given, raw.shape[1], "feature")
+    seen = given if raw is data and given is not None else inner.names(given)
+    names = None if seen is None else _texts("feature_names", seen, m, "feature")
+    if raw is data:
+        given = names
+    passed = {"labels": labels, "ids": ids, "feature_names": feature_names}
+    origin = replace(
+        origin or Origin(), given=tuple(name for name, value in passed.items() if value is not None)
+    )
     if ids is None and index is not None:
         ids = index
-    given = names_in if feature_names is None else feature_names
-    names = _texts("feature_names", given, m, "feature") if given is not None else None
     checked = Subject(
         model,
-        factorizer,
+        inner,
+        raw,
+        _numbered(raw.shape[1]) if given is None else given,
         data,
         None if ids is None else _texts("ids", ids, n, "sample"),
         None if labels is None else _labels(labels, n),
-        tuple(f"x{i}" for i in range(m)) if names is None else names,
-        names is not None,
+        _numbered(m) if names is None else names,
+        names is not None and names != _numbered(m),
         None if image_shape is None else _image_shape(image_shape, m),
+        origin,
     )
     _probe(checked)
     return checked
 
 
-def _factorizer(model: Any) -> Any:
-    """The fitted factorization in a model."""
-    if isinstance(model, type) or not hasattr(model, "get_params"):
-        raise ValueError(
-            "model must be a fitted factorization of seminmf or a fitted FactorKMeans, got "
-            f"{model!r}."
+def _samples(model: Any, inner: Unwrapped, X: Any) -> tuple[Any, Any]:
+    """Samples as they were passed, and as the factorization sees them."""
+    if not hasattr(model, "steps"):
+        # A model that fills gaps has them in its data.
+        whole = getattr(model, "fill_", None) is None
+        raw = validate_data(
+            model, X, accept_sparse="csr", dtype=_KINDS, reset=False, ensure_all_finite=whole
         )
-    check_is_fitted(model)
-    factorizer = getattr(model, "factorizer_", model)
-    missing = [name for name in _NEEDED if not hasattr(factorizer, name)]
-    if missing:
-        raise ValueError(
-            "model must be a factorization of seminmf (NMF, SemiNMF, GraphSemiNMF, L21SemiNMF, "
-            f"RobustSemiNMF) or a FactorKMeans of one: {type(factorizer).__name__} has no "
-            f"{missing[0]}."
-        )
-    return factorizer
+        if not inner.before:
+            return raw, raw
+        return raw, inner.seen(X if model is inner.before[0] else raw)  # with the names it knows
+    # What a pipeline begins with may be anything; the factorization sees numbers.
+    data = check_array(inner.seen(X), accept_sparse="csr", dtype=_KINDS)
+    kind = X.dtype.kind if sp.issparse(X) else np.asarray(X).dtype.kind
+    if kind not in "fiub" or len(np.shape(X)) != 2:
+        return data, data
+    return check_array(X, accept_sparse="csr", dtype=_KINDS, ensure_all_finite=False), data
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"x{i}" for i in range(count))
 
 
 def _texts(name: str, values: Any, count: int, what: str) -> tuple[str, ...]:
@@ -125,16 +181,24 @@ def _texts(name: str, values: Any, count: int, what: str) -> tuple[str, ...]:
     texts = tuple(str(value) for value in values)
     if len(texts) != count:
         raise ValueError(
-            f"{name} has {len(texts)} entries, but X has {count} {what}s; pass one per {what}."
+            f"{name} has {counted(len(texts), 'entry')}, but X has {counted(count, what)}; pass "
+            f"one per {what}."
         )
     return texts
 
 
 def _labels(labels: Any, count: int) -> Labels:
-    values, codes = encode(labels, "labels")
+    array = np.asarray(labels, dtype=None if hasattr(labels, "dtype") else object)
+    absent = missing_labels(array) if array.ndim == 1 else np.zeros(1, dtype=bool)
+    if absent.all():
+        raise ValueError("labels are all missing; pass labels of some samples, or none at all.")
+    values, known = encode(array[~absent] if absent.any() else labels, "labels")
+    codes = np.full(len(array), -1, dtype=known.dtype)
+    codes[~absent] = known
     if len(codes) != count:
         raise ValueError(
-            f"labels has {len(codes)} entries, but X has {count} samples; pass one per sample."
+            f"labels has {counted(len(codes), 'entry')}, but X has {counted(count, 'sample')}; "
+            "pass one per sample."
         )
     return Labels(tuple(str(value) for value in values.tolist()), codes)
 

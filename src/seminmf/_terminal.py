@@ -1,0 +1,27 @@
+"""Words for terminals that do not have all characters."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+
+_HANDLER = "seminmf.plain"
+_PLAIN = str.maketrans(
+    {"…": "...", "×": "x", "−": "-", "–": "-", "→": "->", "≥": ">=", "‖": "|", "’": "'"}
+)
+
+
+def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_PLAIN)
+    encodable = text.encode("ascii", "replace").decode("ascii")
+    return encodable, error.end
+
+
+def speak_plainly() -> None:
+    """Let standard output and error write ``...`` or ``?`` for what they have no character for."""
+    codecs.register_error(_HANDLER, _in_plain_characters)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure") and "utf" not in (stream.encoding or "").lower():
+            stream.reconfigure(errors=_HANDLER)

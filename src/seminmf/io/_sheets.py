@@ -1,0 +1,174 @@
+"""Tables of other programs: Excel, Feather, JSON lines, and folders of 10x Genomics."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zipfile
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._binary import frame_columns, read_mtx
+from ._layout import MISSING, has_header, unique
+from ._table import Format, Raw, TableError, nearest, need
+
+
+def read_feather(path: str, format: Format) -> Raw:
+    """Columns of a Feather file."""
+    need("pandas", "Feather files")
+    arrow = need("pyarrow", "Feather files")
+    feather = need("pyarrow.feather", "Feather files")
+    try:
+        frame = feather.read_feather(path)
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise TableError(f"{path} is not a Feather file, or is damaged: {_first(error)}") from None
+    return frame_columns(frame, format)
+
+
+def _first(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def read_json_lines(path: str, format: Format) -> Raw:
+    """One object in each line; what an object lacks is missing."""
+    content = Path(path).read_bytes()
+    try:
+        if format.gzip:
+            content = gzip.decompress(content)
+        text = content.decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise TableError(f"{path} is not JSON lines in UTF-8: {_first(error)}") from None
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise TableError(f"{path}: line {number} is not JSON: {_first(error)}") from None
+        if not isinstance(row, dict):
+            raise TableError(
+                f'{path}: line {number} is not an object as in {{"a": 1, "b": 2}}; write one '
+                "per sample."
+            )
+        rows.append(row)
+    if not rows:
+        raise TableError(f"{path} is empty.")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: _objects([row.get(name) for row in rows]) for name in names}
+    return Raw(replace(format, kind="jsonl"), columns)
+
+
+def _objects(values: list[Any]) -> Any:
+    """A column; pandas makes numbers of it where all are."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return need("pandas", "tables with columns").Series(column).infer_objects()
+
+
+def read_excel(path: str, format: Format, sheet: str | None, header: bool | None) -> Raw:
+    """A sheet of an Excel file: its first, or the one that is named."""
+    openpyxl = need("openpyxl", "Excel files")
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError, zlib.error) as error:
+        raise TableError(
+            f"{path} is not an Excel file of today, or is damaged ({_first(error)}); save it as "
+            ".xlsx or .csv."
+        ) from None
+    try:
+        titles = [page.title for page in book.worksheets]
+        if sheet is not None and sheet not in titles:
+            raise TableError(f"{path} has no sheet {sheet!r} (--key); {nearest(sheet, titles)}")
+        title = titles[0] if sheet is None else sheet
+        lines = [list(row) for row in book[title].iter_rows(values_only=True)]
+    finally:
+        book.close()
+    lines = [row for row in lines if any(value is not None for value in row)]
+    lines = [row + [None] * (_width(lines) - len(row)) for row in lines]
+    used = [any(row[place] is not None for row in lines) for place in range(_width(lines))]
+    lines = [[value for value, some in zip(row, used, strict=False) if some] for row in lines]
+    if not lines:
+        raise TableError(f"{path}: sheet {title!r} is empty.")
+    remarks = []
+    if sheet is None and len(titles) > 1:
+        remarks.append(f"sheet {title!r}, the first of {len(titles)}; --key names another")
+    texts = [["" if value is None else str(value) for value in row] for row in lines[:200]]
+    if header is None:
+        header, why = has_header(texts, ".", ())
+        remarks += [why] if why else []
+    width = _width(lines)
+    names = [f"x{i}" for i in range(width)]
+    if header:
+        names = unique([text or f"column {i + 1}" for i, text in enumerate(texts[0])])
+        lines = lines[1:]
+    if not lines:
+        raise TableError(f"{path}: sheet {title!r} has a header but no rows.")
+    columns = {
+        name: _objects([_cell(row[place]) for row in lines]) for place, name in enumerate(names)
+    }
+    found = {"header": header, "key": sheet}
+    return Raw(format, columns, found=found, remarks=remarks)
+
+
+def _width(lines: list[list[Any]]) -> int:
+    return max((len(row) for row in lines), default=0)
+
+
+def _cell(value: Any) -> Any:
+    return None if isinstance(value, str) and value.strip().lower() in MISSING else value
+
+
+_MATRIX, _GENES, _CELLS = "matrix.mtx", ("features.tsv", "genes.tsv"), "barcodes.tsv"
+
+
+def is_10x(path: str) -> bool:
+    """Whether a folder is one of 10x Genomics: a matrix with names of genes and cells beside."""
+    folder = Path(path)
+    return folder.is_dir() and _part(folder, _MATRIX) is not None
+
+
+def _part(folder: Path, *names: str) -> Path | None:
+    """A file of a folder, also one that is compressed."""
+    places = (folder / f"{name}{end}" for name in names for end in ("", ".gz"))
+    return next((place for place in places if place.is_file()), None)
+
+
+def read_10x(path: str) -> Raw:
+    """Cells as samples, genes as features; the matrix of the folder has them the other way."""
+    folder = Path(path)
+    matrix_file = _part(folder, _MATRIX)
+    assert matrix_file is not None
+    zipped = matrix_file.suffix == ".gz"
+    raw = read_mtx(str(matrix_file), Format("mtx", ".mtx", zipped))
+    matrix = raw.matrix.T.tocsr() if hasattr(raw.matrix, "tocsr") else raw.matrix.T
+    names, ids = _listed(folder, *_GENES), _listed(folder, _CELLS)
+    for what, found, length in (("genes", names, 1), ("barcodes", ids, 0)):
+        if found is not None and len(found) != matrix.shape[length]:
+            raise TableError(
+                f"{path} is damaged: {matrix_file.name} is for {matrix.shape[length]} {what}, but "
+                f"there are names of {len(found)}."
+            )
+    raw = Raw(Format("mtx", ".mtx"), {}, matrix)
+    raw.names = None if names is None else unique(names)
+    raw.ids, raw.id_name = ids, "barcode"
+    raw.remarks = ["a folder of 10x Genomics: its cells, which are columns there, are the samples"]
+    return raw
+
+
+def _listed(folder: Path, *names: str) -> list[str] | None:
+    """Names from a list: of genes their symbols, which come second."""
+    place = _part(folder, *names)
+    if place is None:
+        return None
+    content = place.read_bytes()
+    try:
+        text = (gzip.decompress(content) if place.suffix == ".gz" else content).decode("utf-8")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise TableError(f"{place} cannot be read: {_first(error)}") from None
+    rows = [line.split("\t") for line in text.splitlines() if line]
+    return [row[1] if len(row) > 1 and names[0] != _CELLS else row[0] for row in rows]

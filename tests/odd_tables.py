@@ -1,0 +1,291 @@
+"""Odd and hostile tables, each with what a fit should make of it.
+
+A case is a file to write and what comes of it: the shape of X, or a part of the one-line error;
+and words that the command has to say about it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.io
+import scipy.sparse as sp
+
+Shape = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file by its name, and what should come of it."""
+
+    file: str
+    write: Callable[[Path], Any]
+    shape: Shape | None = None
+    error: str = ""
+    says: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+CASES: dict[str, Case] = {}
+ROWS = 12
+_rng = np.random.default_rng(7)
+VALUES = _rng.normal(size=(ROWS, 5)).round(3)
+
+
+def lines(head: str | None = "a,b,c,d,e", body: Any = None, sep: str = ",", end: str = "\n") -> str:
+    """A table as text."""
+    rows = VALUES if body is None else body
+    text = [head] if head is not None else []
+    return end.join([*text, *(sep.join(map(str, row)) for row in rows)]) + end
+
+
+def text_case(
+    name: str,
+    content: str | bytes,
+    shape: Shape | None = None,
+    error: str = "",
+    says: tuple[str, ...] = (),
+    options: tuple[str, ...] = (),
+    file: str = "t.csv",
+) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    CASES[name] = Case(file, lambda path: path.write_bytes(data), shape, error, says, options)
+
+
+def other_case(
+    name: str,
+    file: str,
+    write: Callable[[Path], Any],
+    shape: Shape | None = None,
+    error: str = "",
+    says: tuple[str, ...] = (),
+    options: tuple[str, ...] = (),
+) -> None:
+    CASES[name] = Case(file, write, shape, error, says, options)
+
+
+def beside(*columns: Any) -> list[tuple[Any, ...]]:
+    """Columns before the numbers."""
+    return [(*texts, *row) for *texts, row in zip(*columns, VALUES.tolist(), strict=True)]
+
+
+N, M = ROWS, 5
+NAMES = [f"s{i}" for i in range(N)]
+COUNT = list(range(1, N + 1))
+HEADER_SAID = ("Line 1 is taken as the header",)
+
+# Headers.
+text_case("plain", lines(), (N, M))
+text_case("no header", lines(None), (N, M), says=("No header: the columns are called x0",))
+text_case("header of numbers from 0", lines("0,1,2,3,4"), (N, M), says=HEADER_SAID)
+text_case("header label, 0, 1, …", lines("label,0,1,2,3,4", beside([3, 1] * 6)), (N, M + 1),
+          says=HEADER_SAID)  # fmt: skip
+text_case("header country, 1990, …", lines("country,1990,1991,1992,1993,1994", beside(NAMES)),
+          (N, M), says=HEADER_SAID)  # fmt: skip
+CLASSES = [(*row, "ab"[i % 2]) for i, row in enumerate(VALUES)]
+text_case("header 400, 405, …, cls", lines("400,405,410,415,420,cls", CLASSES), (N, M),
+          says=HEADER_SAID)  # fmt: skip
+text_case("header of two years", lines("country,1990,2005", [r[:3] for r in beside(NAMES)]),
+          (N, 2), says=HEADER_SAID)  # fmt: skip
+text_case("header that only rises", lines("1,2.5,7,8,20,21", beside([5, 2, 4] * 4)), (N, 6),
+          says=HEADER_SAID)  # fmt: skip
+text_case("numbers of a header that do not rise", lines("900,100,800,200,700"), (N + 1, M),
+          says=("taken as a sample, though", "--header"))  # fmt: skip
+text_case("such a header, said", lines("900,100,800,200,700"), (N, M), options=("--header",))
+text_case("a header that is a sample", lines("0,1,2,3,4"), (N + 1, M), options=("--no-header",))
+text_case("rows that all rise", lines(None, np.sort(_rng.normal(size=(N, 6)), axis=1)), (N, 6))
+text_case("a gap in line 1", lines("1.5,?,2.5,0.5,1.0"), (N + 1, M), options=("--fill", "median"))
+text_case("labels in a header of numbers", lines("1,2,3,cls", [(*r[:3], "xy"[i % 2]) for i, r in
+          enumerate(VALUES)]), (N, 3), options=("--labels", "cls"))  # fmt: skip
+text_case("labels in line 1 without header", lines("1,2,3,cls", [(*r[:3], "xy"[i % 2]) for i, r in
+          enumerate(VALUES)]), error="stands in line 1, which was taken as a sample: say --header",
+          options=("--labels", "cls", "--no-header"))  # fmt: skip
+text_case("a name twice", lines("a,a,b,b,a"), (N, M))
+text_case("a header and no rows", "a,b,c\n", error="has a header but no rows")
+text_case("names of one row less", lines("a b c d e", beside(NAMES), " "), (N, M), file="t.txt")
+text_case("an empty name", lines("a,,c,d,e"), (N, M))
+text_case("names in quotes", lines('"a,1","b","c","d","e"'), (N, M))
+text_case("one column", lines("a", VALUES[:, :1]), (N, 1), options=("--model", "semi"))
+text_case("one row", lines(body=VALUES[:1]), error="-k 2 is more than there are rows")
+
+# Columns that name or count samples.
+for title in ("id", "ID", "sample", "index", "patient_id", "sampleId", "Unnamed: 0"):
+    scrambled = [7, 3, 9, 4, 11, 1, 8, 2, 6, 12, 5, 10]
+    text_case(f"numeric column {title}", lines(f"{title},a,b,c,d,e", beside(scrambled)), (N, M),
+              says=("Columns not used", title, "--keep"))  # fmt: skip
+text_case("a column that counts", lines("when,a,b,c,d,e", beside(COUNT)), (N, M),
+          says=("'when': it counts the rows",))  # fmt: skip
+text_case("a column that rises", lines("when,a,b,c,d,e", beside([i * i for i in COUNT])), (N, M),
+          says=("'when': its whole numbers rise",))  # fmt: skip
+text_case("a column that counts, kept", lines("when,a,b,c,d,e", beside(COUNT)), (N, M + 1),
+          options=("--keep", "when"))  # fmt: skip
+text_case("a kept column that is not there", lines(), error="no column 'z' for --keep",
+          options=("--keep", "z"))  # fmt: skip
+text_case("an index of real numbers", lines("index,b,c,d,e"), (N, M))
+text_case("nothing but a count", lines("n", [(i,) for i in COUNT]), (N, 1),
+          options=("--model", "semi"))  # fmt: skip
+text_case("ids of 40 digits", lines("id,a,b,c,d,e", beside(["9" * 39 + str(i % 10) for i in
+          COUNT])), (N, M), says=("'id'",))  # fmt: skip
+text_case("a name asked for", lines("id,a,b,c,d,e", beside(NAMES)), (N, M), options=("--id", "id"))
+text_case("an id twice", lines("id,a,b,c,d,e", beside(["x"] * N)), error="more than once",
+          options=("--id", "id"))  # fmt: skip
+
+# Gaps and their marks.
+GAPS = VALUES.astype(object)
+GAPS[2, 1] = GAPS[5, 3] = "?"
+text_case("question marks", lines(body=GAPS), error="2 values are missing or infinite")
+text_case("question marks, filled", lines(body=GAPS), (N, M), options=("--fill", "median"),
+          says=("Filled 2 missing values",))  # fmt: skip
+text_case("question marks, dropped", lines(body=GAPS), (N - 2, M), options=("--drop-missing",))
+for mark in ("-", "*", "missing"):
+    marked = np.where(GAPS == "?", mark, GAPS)
+    text_case(f"gaps marked {mark}", lines(body=marked), (N, 3), says=("has text in 1 row",))
+    text_case(f"gaps marked {mark}, said", lines(body=marked), (N, M),
+              options=("--na-values", mark, "--fill", "median"))  # fmt: skip
+text_case("a number that is a gap", lines(body=np.where(GAPS == "?", "-999", GAPS)), (N, M),
+          options=("--na-values", "-999", "--fill", "median"), says=("Filled 2",))  # fmt: skip
+for word in ("NA", "N/A", "nan", "NULL", "#N/A", "#DIV/0!", "", "inf"):
+    text_case(f"gaps called {word or 'nothing'}", lines(body=np.where(GAPS == "?", word, GAPS)),
+              error="2 values are missing or infinite")  # fmt: skip
+text_case("an empty column", lines("a,b,c,d,e,f", [(*r, "") for r in VALUES]), (N, M))
+text_case("only gaps", lines("a,b", [("", "")] * 4), error="no numeric column")
+text_case("-Infinity", lines(body=np.where(GAPS == "?", "-inf", GAPS)), (N - 2, M),
+          options=("--drop-missing",))  # fmt: skip
+
+# Marks, delimiters, lines.
+GERMAN = [[f"{1000 * v:,.2f}".translate(str.maketrans(",.", ".,")) for v in r] for r in VALUES]
+ENGLISH = [[f'"{1000 * v:,.2f}"' for v in row] for row in VALUES]
+text_case("1.234,50", lines("a;b;c;d;e", GERMAN, ";"), (N, M), says=("between the thousands",))
+text_case('"1,234.50"', lines(body=ENGLISH), (N, M), says=("between the thousands",))
+text_case("decimal commas", lines("a;b;c;d;e", [[str(v).replace(".", ",") for v in r] for r in
+          VALUES], ";"), (N, M))  # fmt: skip
+text_case("decimal commas in quotes", lines(body=[[f'"{v}"'.replace(".", ",") for v in r] for r in
+          VALUES]), error="--decimal ,")  # fmt: skip
+text_case("the same, said", lines(body=[[f'"{v}"'.replace(".", ",") for v in r] for r in VALUES]),
+          (N, M), options=("--decimal", ","))  # fmt: skip
+text_case("a decimal mark of nobody", lines(), error="must be . or ,", options=("--decimal", "x"))
+text_case("comments on top", "# made by hand\n# in 1999\n" + lines(), (N, M),
+          says=("2 lines that begin with '#' left out",))  # fmt: skip
+text_case("comments between", lines() + "#a,b\n" + lines(None), (2 * N, M), says=("1 line that",))
+text_case("a header after #", "# note\n#" + lines(), (N, M))
+text_case("comments with %", "% note\n" + lines(), (N, M), options=("--comment", "%"))
+text_case("comments kept", "#a,b,c,d,e\n" + lines(None), (N, M), options=("--comment", ""))
+text_case("nothing but comments", "# a\n# b\n", error="has comments but no rows")
+text_case("sep=;", "sep=;\n" + lines("a;b;c;d;e", sep=";"), (N, M))
+text_case("tabs", lines("a\tb\tc\td\te", sep="\t"), (N, M), file="t.tsv")
+text_case("pipes", lines("a|b|c|d|e", sep="|"), (N, M))
+text_case("spaces", lines("a b c d e", sep="   "), (N, M), file="t.txt")
+text_case("a file .data", lines(None), (N, M), file="iris.data")
+text_case("a file .dat of spaces", lines(None, sep=" "), (N, M), file="t.dat")
+text_case("line ends of Windows", lines(end="\r\n"), (N, M))
+text_case("a mark of bytes", "\ufeff" + lines(), (N, M))
+text_case("UTF-16", lines().encode("utf-16"), (N, M))
+text_case("Latin-1", lines("größe,b,c,d,e").encode("latin-1"), error="--encoding latin-1")
+text_case("Latin-1, said", lines("größe,b,c,d,e").encode("latin-1"), (N, M),
+          options=("--encoding", "latin-1"))  # fmt: skip
+text_case("blank lines", "\n\n" + lines().replace("\n", "\n\n"), (N, M))
+text_case("a short line", lines() + "1,2\n", error="line 14 has 2 values")
+text_case("a long line", lines() + "1,2,3,4,5,6\n", error="line 14 has 6 values")
+text_case("a short line below comments", "# a\n" + lines() + "1,2\n", error="line 15 has 2 values")
+text_case("a quote that is not closed", lines() + '"1,2,3,4,5\n', error="t.csv")
+text_case("empty", "", error="is empty")
+text_case("zero bytes", b"a,b\n1,\0\n", error="not a text file")
+text_case("a delimiter in the last place", lines("a,b,c,d,e,", [(*r, "") for r in VALUES]), (N, M))
+
+# Cells.
+text_case("an exponent without end", lines("a,b,c,d,e,f", [(*r, "0.052021e897425988651" if i else
+          "x") for i, r in enumerate(VALUES)]), (N, M), says=("'f': it has text",))  # fmt: skip
+text_case("a number of 2,000 digits", lines("a,b,c,d,e,f", [(*r, "1" * 2000) for r in VALUES]),
+          error="infinite")  # fmt: skip
+text_case("hexadecimal", lines("a,b,c,d,e,f", [(*r, hex(i + 40)) for i, r in enumerate(VALUES)]),
+          (N, M), says=("'f': it has text",))  # fmt: skip
+text_case("1_000", lines("a,b,c,d,e,f", [(*r, f"{i}_0") for i, r in enumerate(VALUES)]), (N, M),
+          says=("'f': it has text",))  # fmt: skip
+text_case("true and false", lines("a,b,c,d,e,f", [(*r, ["true", "False"][i % 2]) for i, r in
+          enumerate(VALUES)]), (N, M + 1))  # fmt: skip
+text_case("dates", lines("a,b,c,d,e,f", [(*r, f"2020-01-{i + 10}") for i, r in enumerate(VALUES)]),
+          (N, M))  # fmt: skip
+text_case("percent", lines("a,b,c,d,e,f", [(*r, f"{i}%") for i, r in enumerate(VALUES)]), (N, M),
+          says=("'f': it has text",))  # fmt: skip
+text_case("formulas", lines("a,b,c,d,e,f", [(*r, "=1+1") for r in VALUES]), (N, M))
+text_case("text only", lines("a,b", [("x", "y")] * 4), error="no numeric column")
+text_case("constant", lines(body=np.ones((N, M))), error="constant")
+text_case("scales that differ", lines(body=VALUES * [1, 1, 1, 1, 5000]), (N, M),
+          says=("The scales of columns differ by a factor of", "--standardize scale"))  # fmt: skip
+text_case("scales that are brought to one", lines(body=VALUES * [1, 1, 1, 1, 5000]), (N, M),
+          options=("--standardize", "scale"))  # fmt: skip
+GENES = lines("gene," + ",".join(NAMES), [(f"g{j}", *VALUES[:, j]) for j in range(M)])
+text_case("genes in rows", GENES, (N, M), options=("--transpose",))
+text_case("genes in rows with labels", GENES, error="labels",
+          options=("--transpose", "--labels", "gene"))  # fmt: skip
+
+# Other kinds of files.
+FRAME = pd.DataFrame(VALUES, columns=list("abcde"))
+
+
+def write_10x(path: Path, n_genes: int = M) -> None:
+    path.mkdir()
+    with gzip.open(path / "matrix.mtx.gz", "wb") as stream:
+        scipy.io.mmwrite(stream, sp.coo_array(VALUES.T))
+    genes = "".join(f"ENS{j}\tgene{j}\tGene Expression\n" for j in range(n_genes))
+    (path / "features.tsv.gz").write_bytes(gzip.compress(genes.encode()))
+    (path / "barcodes.tsv.gz").write_bytes(gzip.compress("\n".join(NAMES).encode()))
+
+
+def json_lines(path: Path, **more: Any) -> None:
+    rows = [{**row, **more} for row in FRAME.to_dict("records")]
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+
+other_case("Excel", "t.xlsx", lambda p: FRAME.to_excel(p, index=False), (N, M))
+other_case("Excel, with its index", "t.xlsx", lambda p: FRAME.to_excel(p), (N, M))
+other_case("Excel, a header of years", "t.xlsx", lambda p: FRAME.set_axis(
+    range(1990, 1995), axis=1).to_excel(p, index=False), (N, M), says=HEADER_SAID)  # fmt: skip
+other_case("Excel, another sheet", "t.xlsx", lambda p: FRAME.to_excel(p, sheet_name="x"),
+           error="no sheet 'y'", options=("--key", "y"))  # fmt: skip
+other_case("Excel, damaged", "t.xlsx", lambda p: p.write_bytes(b"PK\3\4 and so on"),
+           error="not an Excel file")  # fmt: skip
+other_case("Feather", "t.feather", lambda p: FRAME.to_feather(p), (N, M))
+other_case("Feather, damaged", "t.feather", lambda p: p.write_bytes(b"ARROW1"),
+           error="not a Feather file")  # fmt: skip
+other_case("JSON lines", "t.jsonl", json_lines, (N, M))
+other_case("JSON lines, text", "t.jsonl", lambda p: json_lines(p, kind="x", list=[1]), (N, M),
+           says=("'kind': it has text", "'list': it has values of type list"))  # fmt: skip
+other_case("JSON lines, damaged", "t.jsonl", lambda p: p.write_text('{"a": 1}\n{"a": '),
+           error="line 2 is not JSON")  # fmt: skip
+other_case("JSON lines, numbers", "t.ndjson", lambda p: p.write_text("1\n2\n"),
+           error="line 1 is not an object")  # fmt: skip
+other_case("10x", "cells", write_10x, (N, M), says=("10x Genomics",))
+other_case("10x, transposed", "cells", write_10x, (N, M), options=("--transpose",))
+other_case("10x, damaged", "cells", lambda p: write_10x(p, 3), error="there are names of 3")
+other_case("Parquet", "t.parquet", FRAME.to_parquet, (N, M))
+other_case("Parquet, damaged", "t.parquet", lambda p: p.write_bytes(b"PAR1PAR1"), error="Parquet")
+other_case("NPY", "t.npy", lambda p: np.save(p, VALUES), (N, M))
+other_case("NPY, genes in rows", "t.npy", lambda p: np.save(p, VALUES.T), (N, M),
+           options=("--transpose",))  # fmt: skip
+other_case("NPY of objects", "t.npy", lambda p: np.save(p, np.array([{}]), allow_pickle=True),
+           error="holds Python objects")  # fmt: skip
+other_case("NPY of one dimension", "t.npy", lambda p: np.save(p, VALUES[0]), error="1 dimension")
+other_case("NPZ", "t.npz", lambda p: np.savez(p, X=VALUES), (N, M))
+other_case("MTX", "t.mtx", lambda p: scipy.io.mmwrite(p, sp.coo_array(VALUES)), (N, M))
+for cell in ("0\0.5", "0.5x", "1_0", "1e"):
+    other_case(f"MTX with {cell!r}", "t.mtx", lambda p, cell=cell: p.write_text(
+        f"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 {cell}\n2 2 3\n"),
+        error="line 3 has")  # fmt: skip
+other_case("an unknown kind", "t.xyz", lambda p: p.write_text("1"), error="unknown kind of file")
+other_case("NPY with --keep", "t.npy", lambda p: np.save(p, VALUES), error="drop --keep",
+           options=("--keep", "a"))  # fmt: skip
+other_case("NPY with --decimal", "t.npy", lambda p: np.save(p, VALUES),
+           error="--decimal is for text files", options=("--decimal", ","))  # fmt: skip
+PARTS = FRAME.assign(id=range(N, 0, -1))
+other_case("Parquet in parts with ids", "t.parquet", PARTS.to_parquet, (N, M),
+           says=("'id': by its name",), options=("--max-memory", "1GB"))  # fmt: skip
+other_case("Parquet in parts, ids kept", "t.parquet", PARTS.to_parquet, (N, M + 1),
+           options=("--max-memory", "1GB", "--keep", "id"))  # fmt: skip

@@ -1,0 +1,221 @@
+"""How the command behaves at its edges: two at once, Ctrl-C, machines, full disks, terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from seminmf import _files, cli
+from seminmf.cli import _folder, fitting
+from seminmf.datasets import make_waveform
+from seminmf.io import read_table
+
+pd = pytest.importorskip("pandas")
+runner = CliRunner()
+N = 60
+
+
+def invoke(*words: object, code: int = 0) -> Any:
+    result = runner.invoke(cli.app, [str(word) for word in words], env={"COLUMNS": "400"})
+    assert result.exit_code == code, (result.output, result.stderr, result.exception)
+    return result
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "signals.csv"
+    frame = pd.DataFrame(make_waveform(N, random_state=0)[0], columns=[f"t{i}" for i in range(21)])
+    frame.insert(0, "name", [f"wave {i}" for i in range(N)])
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npy"])
+def test_clusters_of_a_fit_keep_its_ids(suffix: str, table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table)
+    data, out = tmp_path / f"t{suffix}", tmp_path / "out"
+    frame.loc[3, "t0"] = np.nan
+    if suffix == ".csv":
+        frame.to_csv(data, index=False)
+    elif suffix == ".parquet":
+        frame.to_parquet(data)
+    else:
+        np.save(data, frame.drop(columns="name").to_numpy())
+    named = [] if suffix == ".npy" else ["--id", "name"]
+    invoke("fit", data, "-k", 3, *named, "--drop-missing", "--model", "semi", "--out", out, "-q")
+    invoke("cluster", out, "--out", tmp_path / "clusters.csv", "-q")
+    found = pd.read_csv(tmp_path / "clusters.csv")
+    kept = [i for i in range(N) if i != 3]
+    if named:
+        assert found["name"].tolist() == [f"wave {i}" for i in kept]
+    else:
+        assert found["row"].tolist() == [i + 1 for i in kept]
+    rows = invoke("cluster", out / "model.seminmf", "--json").stdout
+    assert json.loads(rows)["columns"] == ["row", "cluster"]
+
+
+def test_rows_of_a_fit_without_ids(table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table).drop(columns="name")
+    frame.loc[3, "t0"] = np.nan
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "out"
+    invoke("fit", tmp_path / "t.csv", "-k", 3, "--drop-missing", "-m", "semi", "--out", out, "-q")
+    invoke("cluster", out, "--out", tmp_path / "clusters.csv", "-q")
+    assert pd.read_csv(tmp_path / "clusters.csv")["row"].tolist()[2:4] == [3, 5]
+
+
+@pytest.mark.parametrize(
+    "options", [("-k", "4"), ("--clusters", "2"), ("--model", "semi"), ("--standardize", "scale")]
+)
+def test_what_only_a_fit_heeds_is_refused_beside_a_model(
+    options: tuple[str, str], table: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    invoke("fit", table, "-k", 3, "-m", "semi", "--out", out, "-q")
+    for words in ([out], [out, table]):
+        error = invoke("cluster", *words, *options, code=2).stderr
+        assert f"{options[0]} is for a table that is fitted first, and {out} is a model" in error
+
+
+def test_the_second_of_two_fits_writes_nothing(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    scores = fitting.outlier_scores
+
+    def while_another_writes(*words: Any) -> Any:
+        monkeypatch.setattr(fitting, "outlier_scores", scores)
+        invoke("fit", table, "-k", 2, "-m", "semi", "--out", out, "-q")
+        return scores(*words)
+
+    monkeypatch.setattr(fitting, "outlier_scores", while_another_writes)
+    error = invoke("fit", table, "-k", 3, "-m", "semi", "--out", out, "-q", code=2).stderr
+    assert "was written by another fit meanwhile" in error
+    run = json.loads((out / "run.json").read_text())
+    assert run["outcome"]["n_components"] == 2
+    assert [place.name for place in tmp_path.iterdir()] == ["out"]
+    invoke("fit", table, "-k", 3, "-m", "semi", "--out", out, "-q", "--force")
+
+
+def test_a_folder_that_fills_up_meanwhile_stays(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with (  # noqa: PT012 - the error comes when the folder closes
+        pytest.raises(FileExistsError, match="is not empty any more"),
+        _folder.folder(out, force=False) as scratch,
+    ):
+        (scratch / "run.json").write_text("{}")
+        out.mkdir()
+        (out / "letter.txt").write_text("dear")
+    assert [place.name for place in out.iterdir()] == ["letter.txt"]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
+
+
+def test_ctrl_c_while_the_command_loads(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text(
+        "import sys, time\nsys.stderr.write('loading')\nsys.stderr.flush()\ntime.sleep(60)\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "seminmf", "--version"], env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert process.stderr.read(7) == b"loading"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    said, complaint = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert said == complaint == b""
+
+
+def test_ctrl_c_before_a_command_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("seminmf.cli._command.Talk", interrupted)
+    result = invoke("datasets", "list", code=130)
+    assert result.output == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("fit", "--json"), ("fit", "t.csv", "-k", "none", "--out", "o", "--json"), ("sing", "--json"),
+     ("fit", "t.csv", "-k", "2", "--out", "o", "--strange", "--json"),
+     ("fit", "nowhere.csv", "-k", "2", "--out", "o", "--json")],
+)  # fmt: skip
+def test_errors_are_objects_for_machines(words: tuple[str, ...]) -> None:
+    result = invoke(*words, code=2)
+    found = json.loads(result.stdout)
+    assert found["exit_code"] == 2
+    assert found["error"]
+
+
+def test_a_full_disk_names_the_file(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_files.os, "fsync", full)
+    out = tmp_path / "out"
+    error = invoke("fit", table, "-k", 2, "-m", "semi", "--out", out, code=1).stderr
+    assert f"Error: {out / 'model.seminmf'}: No space left on device." in error
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(OSError, match="only 3 written") as caught, _files.atomic(tmp_path / "a"):
+        raise OSError("10 requested and only 3 written")  # as numpy says it
+    assert caught.value.filename == str(tmp_path / "a")
+
+
+def test_words_on_an_ascii_terminal(tmp_path: Path) -> None:
+    program = (
+        "from seminmf._terminal import speak_plainly\nspeak_plainly()\n"
+        f"print({'wait … 3 × 4 −5 größe'!a})\n"
+    )
+    plain = environment(PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+    said = subprocess.run(
+        [sys.executable, "-c", program], env=plain, capture_output=True, check=True
+    )
+    assert said.stdout.decode("ascii").strip() == "wait ... 3 x 4 -5 gr??e"
+    done = subprocess.run(
+        [sys.executable, "-m", "seminmf", "demo", "--out", tmp_path / "demo"],
+        env=plain, capture_output=True, check=True,
+    )  # fmt: skip
+    assert "takes some seconds) ..." in done.stdout.decode("ascii")
+    assert (tmp_path / "demo" / "index.html").is_file()
+
+
+@pytest.mark.parametrize(
+    "words", [("fit",), ("cluster",), ("transform",), ("datasets", "list"), ()]
+)
+def test_flags_have_no_type_in_the_help(words: tuple[str, ...]) -> None:
+    said = invoke(*words, "--help").output
+    assert "bool" not in said.lower()
+    assert "--help" in said
+
+
+def test_transform_reads_as_the_options_say(table: Path, tmp_path: Path) -> None:
+    """All commands have the same options for reading."""
+    out = tmp_path / "out"
+    invoke("fit", table, "-k", 3, "-m", "semi", "--out", out, "-q")
+    frame = pd.read_csv(table)
+    text = frame.to_csv(index=False, sep=";", decimal=",").replace("wave 3;", "wave 3;")
+    (tmp_path / "t.csv").write_text("% note\n" + text)
+    words = ("transform", out, tmp_path / "t.csv", "--comment", "%", "--id", "name", "-q")
+    invoke(*words, "--out", tmp_path / "codes.csv")
+    codes = read_table(out / "codes.csv", features=["part_0", "part_1", "part_2"]).X
+    again = pd.read_csv(tmp_path / "codes.csv")
+    assert again["name"].tolist() == frame["name"].tolist()
+    assert np.allclose(again.drop(columns="name").to_numpy(), codes, atol=1e-6)
