@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import seminmf.__main__ as command
 from seminmf import _files, cli
 from seminmf.cli import _folder, fitting
 from seminmf.datasets import make_waveform
@@ -219,3 +220,28 @@ def test_transform_reads_as_the_options_say(table: Path, tmp_path: Path) -> None
     again = pd.read_csv(tmp_path / "codes.csv")
     assert again["name"].tolist() == frame["name"].tolist()
     assert np.allclose(again.drop(columns="name").to_numpy(), codes, atol=1e-6)
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), SystemExit(130)])
+def test_whatever_is_interrupted_ends_with_130(
+    end: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by the signal, which is how Python ends if the interrupt passed through an exec."""
+    ended: list[int] = []
+
+    def leave(code: int) -> None:
+        ended.append(code)
+
+    def run() -> None:
+        raise end
+
+    monkeypatch.setattr("seminmf.cli.main", run)
+    monkeypatch.setattr(os, "_exit", leave)
+    before = signal.getsignal(signal.SIGINT)
+    command.main()
+    assert ended == [130]
+    assert signal.getsignal(signal.SIGINT) is before
+    monkeypatch.setattr("seminmf.cli.main", lambda: sys.exit(2))
+    with pytest.raises(SystemExit) as caught:
+        command.main()
+    assert caught.value.code == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from typing import Any
 
@@ -24,7 +25,15 @@ def main() -> None:
 
     if before is not None:
         signal.signal(signal.SIGINT, before)
-    run()
+    try:
+        run()
+    except (SystemExit, KeyboardInterrupt) as end:
+        if isinstance(end, SystemExit) and end.code != _INTERRUPTED:
+            raise
+        # Left to itself Python may end by the signal, if it met the interrupt inside of an exec.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_INTERRUPTED)
 
 
 if __name__ == "__main__":
