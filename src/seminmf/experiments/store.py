@@ -12,6 +12,7 @@ import csv
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,9 @@ class Store:
         """Rows by key; the first one counts if a key is there twice."""
         found: dict[str, list[Row]] = {}
         for line in _complete_lines(self.path(experiment)):
-            found.setdefault(line["key"], line["rows"])
+            key, rows = line.get("key"), line.get("rows")
+            if isinstance(key, str) and isinstance(rows, list) and _all_dicts(rows):
+                found.setdefault(key, rows)
         return found
 
     def repair(self, experiment: str) -> None:
@@ -65,7 +68,7 @@ class Store:
         """Note what ``environment`` in the rows stands for."""
         path = self.path(ENVIRONMENTS)
         self.repair(ENVIRONMENTS)
-        if environment_id() not in {line["id"] for line in _complete_lines(path)}:
+        if environment_id() not in {line.get("id") for line in _complete_lines(path)}:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._append(path, {"id": environment_id(), **environment()})
 
@@ -77,7 +80,9 @@ class Store:
             finished = self.finished(name)
             rows = [row for key in sorted(finished) for row in finished[key]]
             written.append(write_csv(folder / f"{name}.csv", rows))
-        environments = sorted(_complete_lines(self.path(ENVIRONMENTS)), key=lambda e: str(e["id"]))
+        environments = sorted(
+            _complete_lines(self.path(ENVIRONMENTS)), key=lambda e: str(e.get("id"))
+        )
         if environments:
             written.append(write_csv(folder / f"{ENVIRONMENTS}.csv", environments))
         return written
@@ -90,15 +95,19 @@ class Store:
             os.fsync(stream.fileno())
 
 
+def _all_dicts(rows: list[Any]) -> bool:
+    return all(isinstance(row, dict) for row in rows)
+
+
 def _complete_lines(path: Path) -> Iterator[Row]:
     if not path.exists():
         return
     for line in path.read_bytes().split(b"\n")[:-1]:
-        try:
-            yield json.loads(line)
-        except ValueError:
-            # Two processes wrote at once, or the disk was full: as if the run had not been.
-            continue
+        # Two processes wrote at once, or the disk was full: as if the run had not been.
+        with suppress(ValueError, RecursionError):
+            found = json.loads(line)
+            if isinstance(found, dict):
+                yield found
 
 
 def _columns(rows: list[Row]) -> list[str]:

@@ -16,6 +16,7 @@ from .._files import PathLike
 from ._binary import read_mtx, read_npy, read_npz, read_parquet
 from ._h5ad import read_h5ad
 from ._missing import Missing, without_missing
+from ._strangers import guarded
 from ._table import STDIN, Format, Raw, Skipped, Table, TableError, format_of, nearest, need
 from ._text import read_text
 
@@ -97,6 +98,7 @@ def _check_file(name: str) -> None:
         raise TableError(f"{name} is empty.")
 
 
+@guarded
 def _select(
     source: str,
     raw: Raw,

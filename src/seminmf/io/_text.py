@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
 import sys
@@ -15,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ._strangers import guarded, unzipped
 from ._table import STDIN, Format, Raw, Skipped, TableError, need
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -28,6 +28,7 @@ _MISSING = {"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"}
 _GZIP = b"\x1f\x8b"
 
 
+@guarded
 def read_text(
     path: str,
     format: Format,
@@ -96,7 +97,7 @@ def _content(path: str, format: Format) -> tuple[bytes, Format]:
     content = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     if content[:2] == _GZIP:
         try:
-            return gzip.decompress(content), replace(format, gzip=path != STDIN)
+            return unzipped(_name(path), content), replace(format, gzip=path != STDIN)
         except (EOFError, OSError, zlib.error) as error:
             raise TableError(f"{_name(path)} is a damaged gzip file: {error}") from None
     if format.gzip:

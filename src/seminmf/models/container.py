@@ -7,6 +7,7 @@ cut, or changed in any byte, is told from a whole one before anything in it is l
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -115,9 +116,11 @@ def read_container(path: PathLike) -> tuple[dict[str, Any], dict[str, NDArray[An
         try:
             with zipfile.ZipFile(stream) as archive:
                 return _read_members(file, archive, size)
-        except ModelFileError:
+        except (ModelFileError, MemoryError):
             raise
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        except Exception as error:  # whatever a stranger's file makes a reader stumble over
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:
+                raise  # the disk; EINVAL is a place before the beginning of the file
             raise ModelFileError(f"{file} is not a valid model file: {error}") from error
 
 

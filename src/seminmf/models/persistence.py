@@ -178,7 +178,7 @@ def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any]]:
             f"{path} holds a model with the loss or penalty {error}, which is not one of seminmf's "
             "own: import the module that defines it before you load the model."
         ) from None
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except Exception as error:  # whatever a stranger's file makes us stumble over is its fault
         raise ModelFileError(
             f"{path} is not a valid model file of format {FORMAT_VERSION}: "
             f"{type(error).__name__}: {error}"
