@@ -9,6 +9,7 @@ the run is done again. For people, and for the repository, the rows are exported
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -90,8 +91,17 @@ class Store:
     @staticmethod
     def _append(path: Path, line: Row) -> None:
         data = json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-        with path.open("ab", buffering=0) as stream:
-            stream.write(data)
+        with path.open("ab+", buffering=0) as stream:
+            # What a full disk has cut off ends here, and does not take the next line with it.
+            if stream.seek(0, os.SEEK_END) and stream.seek(-1, os.SEEK_END) >= 0:
+                data = data if stream.read(1) == b"\n" else b"\n" + data
+            if stream.write(data) != len(data):
+                raise OSError(
+                    errno.ENOSPC,
+                    "a finished run could not be written whole and counts as not done: make room "
+                    "and start again, which does what is missing",
+                    str(path),
+                )
             os.fsync(stream.fileno())
 
 

@@ -68,7 +68,7 @@ def guarded(
     """A reader that takes the name of a file first, and raises nothing but our errors."""
 
     @functools.wraps(reader)
-    def reading(path: str, *rest: _Rest.args, **more: _Rest.kwargs) -> _Result:
+    def reading(path: str, /, *rest: _Rest.args, **more: _Rest.kwargs) -> _Result:
         try:
             return reader(path, *rest, **more)
         except (TableError, ImportError):

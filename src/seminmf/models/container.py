@@ -12,8 +12,10 @@ import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +75,7 @@ def write_container(path: PathLike, header: dict[str, Any], arrays: Arrays) -> N
         "arrays": {name: entry for name, (_, entry) in arrays.members.items()},
     }
     text = json.dumps(described, ensure_ascii=False, allow_nan=False, indent=1).encode()
-    with atomic(path) as stream:
+    with _told_of_no_room(path), atomic(path) as stream:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
             archive.comment = b" " * _SEAL_LENGTH
             archive.writestr(_member(HEADER), text)
@@ -86,6 +88,18 @@ def write_container(path: PathLike, header: dict[str, Any], arrays: Arrays) -> N
         with Path(stream.name).open("rb") as written:
             seal = _seal(written, end)
         stream.write(seal)
+
+
+@contextmanager
+def _told_of_no_room(path: PathLike) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        reason = f"{error.strerror}: the model is not saved, and what was there before is as it was"
+        remedy = 'make room, write elsewhere, or save it with training="landmarks"'
+        raise OSError(error.errno, f"{reason}; {remedy}", str(path)) from error
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -236,4 +250,6 @@ def _read_array(content: bytes, entry: dict[str, Any]) -> NDArray[Any]:
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:
         raise ValueError("its checksum does not match")
     flat = np.frombuffer(data, dtype) if count else np.empty(0, dtype)
-    return np.array(flat.reshape(shape, order="F" if fortran else "C"), order="K", copy=True)
+    order: Literal["F", "C"] = "F" if fortran else "C"
+    native = dtype.newbyteorder("=")  # what compiled code takes
+    return np.array(flat.reshape(shape, order=order), native, order="K", copy=True)
