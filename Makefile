@@ -31,7 +31,7 @@ mutation: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.mutation
 
 hostile: $(VENV)/test.stamp
-	PYTHONPATH=tests $(BIN)/python -m hostile --cases 20000 --rows results/hostile.csv
+	PYTHONPATH=tests $(BIN)/python -m hostile --cases 20000 --rows docs/hostile.csv
 
 lint: $(VENV)/lint.stamp
 	$(BIN)/ruff check .

@@ -15,7 +15,7 @@ import numpy as np
 from .changes import changed, forged
 from .good import samples
 
-SECONDS = 20
+SECONDS = 60
 # What a process may have beyond what it has when the package has been loaded and has worked once.
 MEMORY = 2**29
 GOOD = ("loaded", "refused")

@@ -28,7 +28,7 @@ def _sources_stamp() -> tuple[tuple[str, float, int], ...]:
     )
 
 
-class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
+class _CheckedFiles(IndexDataCacheFile):
     """Machine code on disk that is believed if its checksum is right, and else made again.
 
     Numba would run what a broken disk has left of it, and would let a fit fail because its code

@@ -30,7 +30,7 @@ _SEAL = b"seminmf-sha256:"
 _SEAL_LENGTH = len(_SEAL) + 64
 _ZIP_START = b"PK\x03\x04"
 _NAME_AT = 30  # where a zip file has the name of its first member
-_KINDS = "biufcUS"  # types of numbers and text; what is left are Python objects and records
+_KINDS = "biufUS"  # real numbers and text; Python objects and records are among the others
 _CHUNK = 2**20
 
 
@@ -47,6 +47,8 @@ class Arrays:
     def add(self, array: NDArray[Any]) -> str:
         """The name under which the array is stored."""
         array = np.asarray(array)
+        if array.dtype.kind not in _KINDS:
+            raise ValueError(f"An array of type {array.dtype} cannot be stored in a model file.")
         if not array.flags.forc:
             array = np.ascontiguousarray(array)
         fortran = array.flags.f_contiguous and not array.flags.c_contiguous
