@@ -13,7 +13,7 @@ from seminmf.problem.basis import Basis, LeastSquaresBasis
 
 
 def test_many_samples_follow_the_formulas() -> None:
-    n, m, k = 30_000, 5, 3
+    n, m, k = 30_000, 20, 3  # more blocks than shards
     X, (U, V) = data(n, m), start(n, m, k)
     model = SemiNMF(k, solver="mu", init=(U, V), max_iter=3, tol=0)
     with converging_or_not():
