@@ -4,13 +4,34 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint docs bench dist publish clean
+.PHONY: demo test test-lowest test-newest mutation hostile lint docs bench dist publish clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python -m seminmf.demo --out demo-report
 
 test: $(VENV)/test.stamp $(VENV)/browser.stamp
 	$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+# Each in an environment of its own, made anew: with the lowest versions that pyproject.toml allows,
+# and with the newest there are. Libraries that are old call what newer ones will no longer have.
+test-lowest:
+	$(PYTHON) tests/environments.py lowest
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints/lowest.txt -e '.[test]'
+	.venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning
+
+test-newest:
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test]'
+	.venv-newest/bin/python tests/environments.py newest
+	.venv-newest/bin/python -m pytest
+
+# What the tests notice of a core that is broken on purpose, and files from strangers by the thousand.
+mutation: $(VENV)/test.stamp
+	$(BIN)/python -m benchmarks.mutation
+
+hostile: $(VENV)/test.stamp
+	PYTHONPATH=tests $(BIN)/python -m hostile --cases 20000 --rows docs/hostile.csv
 
 lint: $(VENV)/lint.stamp
 	$(BIN)/ruff check .
@@ -42,7 +63,7 @@ publish: dist
 	$(BIN)/python -m twine upload dist/*
 
 clean:
-	rm -rf $(VENV) demo-report docs/_build docs/gallery docs/generated build dist .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf $(VENV) .venv-lowest .venv-newest demo-report docs/_build docs/gallery docs/generated build dist .pytest_cache .mypy_cache .ruff_cache .coverage
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "seminmf needs Python 3.11 or newer; set PYTHON=/path/to/it")'

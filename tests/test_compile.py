@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 import pytest
 
 from seminmf.compiled import announce
@@ -82,3 +84,48 @@ def test_who_waits_for_the_compiler_is_told_once(
     listener.on_end(happening("seminmf.compiled.iteration"))
     compiles("seminmf.compiled.codes", 9)
     assert len(caplog.records) == 1
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Compile a function, or take it from the folder ``cache``; how often it was there."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    script = tmp_path / "script.py"
+    script.write_text("def twice(x):\n    return 2 * x\n", encoding="utf-8")
+
+    def made() -> int:
+        function = _compile.compiled(runpy.run_path(str(script))["twice"])
+        assert function(21) == 42
+        return sum(function.stats.cache_hits.values())
+
+    return made
+
+
+def test_damaged_code_is_made_again(tmp_path: Path, kept: Callable[[], int]) -> None:
+    """Index and machine code, changed in any byte or cut: Numba alone would fail or run it."""
+    assert [kept(), kept()] == [0, 1]
+    for suffix in ("nbi", "nbc"):
+        (file,) = (tmp_path / "cache").rglob(f"*.{suffix}")
+        whole = file.read_bytes()
+        for place in range(0, len(whole), len(whole) // 20):
+            changed = bytearray(whole)
+            changed[place] ^= 255
+            file.write_bytes(changed)
+            hits = kept()
+            assert suffix == "nbi" or hits == 0
+        for length in range(0, len(whole), len(whole) // 5):
+            file.write_bytes(whole[:length])
+            assert kept() == 0
+        assert kept() == 1
+
+
+def test_a_cache_that_cannot_be_written_warns_and_works(
+    tmp_path: Path, kept: Callable[[], int]
+) -> None:
+    """Folders are where files ought to be, which stops root as well."""
+    kept()
+    for file in list((tmp_path / "cache").rglob("*.nb?")):
+        file.unlink()
+        file.mkdir()
+    with pytest.warns(RuntimeWarning, match="cannot be kept on disk .*NUMBA_CACHE_DIR"):
+        assert kept() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import pickle
@@ -563,6 +564,29 @@ def with_other_npy(header: dict[str, Any], members: Members) -> None:
     members["arrays/0.npy"] = stream.getvalue()
 
 
+def projector(header: dict[str, Any]) -> dict[str, Any]:
+    return factorizer(header)["state"]["$dict"]["projector"]["$dict"]
+
+
+def with_array(array: Any, name: str) -> Callable[[dict[str, Any], Members], None]:
+    """Another array in the place of one of the projector, with a right checksum."""
+
+    def change(header: dict[str, Any], members: Members) -> None:
+        place = projector(header)[name]["$array"]
+        content = np.ascontiguousarray(array)
+        entry = {"shape": list(array.shape), "dtype": array.dtype.str, "fortran_order": False}
+        entry["sha256"] = hashlib.sha256(content.tobytes()).hexdigest()
+        stream = io.BytesIO()
+        np.lib.format.write_array(stream, content, version=(2, 0), allow_pickle=False)
+        header["arrays"][place], members[place] = entry, stream.getvalue()
+
+    return change
+
+
+def with_a_place_before_the_file(header: dict[str, Any], members: Members) -> None:
+    members["arrays/0.npy"] = b"PK\x05\x06" + b"\xff" * 18 + members["arrays/0.npy"]
+
+
 CHANGES: list[tuple[Callable[[dict[str, Any], Members], object], str]] = [
     (with_version, r"format version 3, written by seminmf 9\.9.*upgrade"),
     (with_other_content, "arrays/0.npy: its checksum does not match"),
@@ -588,6 +612,16 @@ CHANGES: list[tuple[Callable[[dict[str, Any], Members], object], str]] = [
     (lambda h, m: state(h).pop("factorizer_"), "factorizer_"),
     (lambda h, m: state(h).update(n_={"$code": "1"}), "is not a kind of value"),
     (lambda h, m: h.update(notes=[]), "notes are not a dict"),
+    # What compiled code would have called at the address zero, or read beyond its end.
+    (lambda h, m: projector(h).update(mu=1.0), "penalty None is none"),
+    (lambda h, m: projector(h).update(alpha=10**400), "OverflowError"),
+    (lambda h, m: projector(h).update(alpha={"$float": "nan"}), "alpha must be a finite number"),
+    (lambda h, m: projector(h)["recipe"]["$dict"].update(approximate=[1]), "must be True or False"),
+    (with_array(np.zeros((7, 2), complex), "basis"), "arrays of type complex128 are not opened"),
+    (with_array(np.zeros((7, 2), int), "basis"), "basis is not made of finite numbers"),
+    (with_array(np.full((7, 2), np.nan), "basis"), "basis is not made of finite numbers"),
+    (with_array(np.zeros(7), "basis"), "ValueError"),
+    (with_a_place_before_the_file, "not a valid model file"),
     (lambda h, m: h.pop("model"), "KeyError: 'model'"),
     (
         lambda h, m: factorizer(h)["state"]["$dict"].update(n_features_in_=9),
@@ -599,6 +633,22 @@ CHANGES: list[tuple[Callable[[dict[str, Any], Members], object], str]] = [
 @pytest.mark.parametrize(("change", "message"), CHANGES, ids=lambda value: str(value)[:30])
 def test_checksums_alone_are_not_trusted(file: Path, change: Any, message: str) -> None:
     assert re.search(message, refused(forged(file, change), file.with_name("forged")))
+
+
+def test_numbers_of_other_machines_are_those_of_this_one(file: Path) -> None:
+    basis = np.arange(14, dtype=">f8").reshape(7, 2)
+    other = file.with_name("forged")
+    other.write_bytes(forged(file, with_array(basis, "basis")))
+    found = seminmf.load(other).factorizer_._projector.basis
+    assert found.dtype.isnative
+    assert found.tolist() == basis.tolist()
+
+
+def test_complex_numbers_are_not_stored(tmp_path: Path) -> None:
+    model = L21SemiNMF(2).fit(samples(n=12))
+    with pytest.raises(ValueError, match="An array of type complex128 cannot be stored"):
+        model.save(tmp_path / "m", notes={"z": np.zeros(2, complex)})
+    assert list(tmp_path.iterdir()) == []
 
 
 def swap(name: str) -> Callable[[dict[str, Any], Members], None]:

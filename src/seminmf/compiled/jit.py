@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from numba import cfunc, njit
+from numba.core.caching import IndexDataCacheFile
 
 # Reassociation and fused multiply-add, but no assumption that NaN and infinity are absent.
 FAST_MATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
@@ -25,30 +28,68 @@ def _sources_stamp() -> tuple[tuple[str, float, int], ...]:
     )
 
 
-def _tie_to_all_sources(function: Any) -> Any:
-    """Have kept machine code made again when any of the sources has changed.
+class _CheckedFiles(IndexDataCacheFile):
+    """Machine code on disk that is believed if its checksum is right, and else made again.
+
+    Numba would run what a broken disk has left of it, and would let a fit fail because its code
+    cannot be kept.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        try:
+            super().save(key, data)
+        except OSError as error:
+            _warn_of_no_cache(error)
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except Exception:  # whatever a damaged pickle raises
+            return {}
+
+    def _save_data(self, name: str, data: Any) -> None:
+        content = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as stream:
+            stream.write(hashlib.sha256(content).digest() + content)
+
+    def _load_data(self, name: str) -> Any:
+        sealed = Path(self._data_path(name)).read_bytes()
+        size = hashlib.sha256().digest_size
+        seal, content = sealed[:size], sealed[size:]
+        if hashlib.sha256(content).digest() != seal:
+            raise OSError(f"{name} is damaged")  # upon which Numba compiles again
+        return pickle.loads(content)  # noqa: S301 - a file of the user's own, as Numba writes it
+
+
+def _checked(function: Any) -> Any:
+    """Have kept machine code made again when it is damaged or any of the sources has changed.
 
     Numba looks at the file of the function alone, and would join old code with new, down to arrays
-    of other sizes. Where a version of Numba keeps its stamp elsewhere, that remains so.
+    of other sizes. Where a version of Numba keeps its files otherwise, that remains so.
     """
-    index: Any = getattr(getattr(function, "_cache", None), "_cache_file", None)
-    if hasattr(index, "_source_stamp"):
-        index._source_stamp = (index._source_stamp, _sources_stamp())
+    files: Any = getattr(getattr(function, "_cache", None), "_cache_file", None)
+    if type(files) is IndexDataCacheFile:
+        files.__class__ = _CheckedFiles
+        files._source_stamp = (files._source_stamp, _sources_stamp())
     return function
+
+
+def _warn_of_no_cache(error: Exception) -> None:
+    warnings.warn(
+        f"Compiled code cannot be kept on disk ({error}), so that every new process compiles "
+        "it again, which takes some seconds. Set the environment variable NUMBA_CACHE_DIR to "
+        "a folder that can be written to and has room.",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def _kept_on_disk(make: Callable[..., Any], **options: Any) -> Any:
     """What ``make`` compiles with a cache; without one, and with a warning, where that fails."""
     try:
-        return _tie_to_all_sources(make(cache=True, **options))
+        return _checked(make(cache=True, **options))
     except RuntimeError as error:
-        warnings.warn(
-            f"Compiled code cannot be kept on disk ({error}), so that every new process compiles "
-            "it again, which takes some seconds. Set the environment variable NUMBA_CACHE_DIR to "
-            "a folder that can be written to.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        _warn_of_no_cache(error)
         return make(**options)
 
 

@@ -9,9 +9,11 @@ the run is done again. For people, and for the repository, the rows are exported
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,9 @@ class Store:
         """Rows by key; the first one counts if a key is there twice."""
         found: dict[str, list[Row]] = {}
         for line in _complete_lines(self.path(experiment)):
-            found.setdefault(line["key"], line["rows"])
+            key, rows = line.get("key"), line.get("rows")
+            if isinstance(key, str) and isinstance(rows, list) and _all_dicts(rows):
+                found.setdefault(key, rows)
         return found
 
     def repair(self, experiment: str) -> None:
@@ -65,7 +69,7 @@ class Store:
         """Note what ``environment`` in the rows stands for."""
         path = self.path(ENVIRONMENTS)
         self.repair(ENVIRONMENTS)
-        if environment_id() not in {line["id"] for line in _complete_lines(path)}:
+        if environment_id() not in {line.get("id") for line in _complete_lines(path)}:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._append(path, {"id": environment_id(), **environment()})
 
@@ -77,7 +81,9 @@ class Store:
             finished = self.finished(name)
             rows = [row for key in sorted(finished) for row in finished[key]]
             written.append(write_csv(folder / f"{name}.csv", rows))
-        environments = sorted(_complete_lines(self.path(ENVIRONMENTS)), key=lambda e: str(e["id"]))
+        environments = sorted(
+            _complete_lines(self.path(ENVIRONMENTS)), key=lambda e: str(e.get("id"))
+        )
         if environments:
             written.append(write_csv(folder / f"{ENVIRONMENTS}.csv", environments))
         return written
@@ -85,20 +91,33 @@ class Store:
     @staticmethod
     def _append(path: Path, line: Row) -> None:
         data = json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-        with path.open("ab", buffering=0) as stream:
-            stream.write(data)
+        with path.open("ab+", buffering=0) as stream:
+            # What a full disk has cut off ends here, and does not take the next line with it.
+            if stream.seek(0, os.SEEK_END) and stream.seek(-1, os.SEEK_END) >= 0:
+                data = data if stream.read(1) == b"\n" else b"\n" + data
+            if stream.write(data) != len(data):
+                raise OSError(
+                    errno.ENOSPC,
+                    "a finished run could not be written whole and counts as not done: make room "
+                    "and start again, which does what is missing",
+                    str(path),
+                )
             os.fsync(stream.fileno())
+
+
+def _all_dicts(rows: list[Any]) -> bool:
+    return all(isinstance(row, dict) for row in rows)
 
 
 def _complete_lines(path: Path) -> Iterator[Row]:
     if not path.exists():
         return
     for line in path.read_bytes().split(b"\n")[:-1]:
-        try:
-            yield json.loads(line)
-        except ValueError:
-            # Two processes wrote at once, or the disk was full: as if the run had not been.
-            continue
+        # Two processes wrote at once, or the disk was full: as if the run had not been.
+        with suppress(ValueError, RecursionError):
+            found = json.loads(line)
+            if isinstance(found, dict):
+                yield found
 
 
 def _columns(rows: list[Row]) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import zipfile
 import zlib
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,23 @@ import numpy as np
 
 from .._words import counted
 from ._numbers import check_numbers
+from ._strangers import check_room, guarded, unzipped
 from ._table import Format, Raw, TableError, need
 
 _MATRIX_KEYS = ("X", "data", "arr_0")
 _NAME_KEYS = ("feature_names", "columns", "var_names")
 
 
+@guarded
 def read_parquet(path: str, format: Format) -> Raw:
     """Columns of a Parquet file; an index that pandas wrote is a column too."""
     pandas = need("pandas", "Parquet files")
     arrow = need("pyarrow", "Parquet files")
     try:
+        told = need("pyarrow.parquet", "Parquet files").read_metadata(path)
+        check_room(path, 8 * told.num_rows * told.num_columns)
         frame = pandas.read_parquet(path, engine="pyarrow")
-    except (arrow.ArrowInvalid, arrow.ArrowException) as error:
+    except (arrow.ArrowInvalid, arrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise TableError(f"{path} is not a Parquet file, or is damaged: {reason}") from None
     return frame_columns(frame, format)
@@ -43,6 +47,7 @@ def frame_columns(frame: Any, format: Format) -> Raw:
     return raw
 
 
+@guarded
 def read_npy(path: str, format: Format) -> Raw:
     """A matrix, or the columns of a structured array."""
     try:
@@ -79,6 +84,7 @@ def matrix_of(path: str, array: Any) -> Any:
     return array
 
 
+@guarded
 def read_npz(path: str, format: Format) -> Raw:
     """A sparse matrix of SciPy, or the matrix X with other arrays beside it."""
     import scipy.sparse as sp
@@ -86,10 +92,15 @@ def read_npz(path: str, format: Format) -> Raw:
     try:
         with Path(path).open("rb") as stream:
             archive = np.load(stream, allow_pickle=False)
+            check_room(path, sum(info.file_size for info in archive.zip.infolist()))
             arrays = {name: archive[name] for name in archive.files}
             if {"format", "shape", "data"} <= set(arrays):
                 stream.seek(0)
-                return Raw(format, {}, sp.csr_array(sp.load_npz(stream)))
+                check_room(path, 8 * int(max(arrays["shape"])))
+                matrix = sp.load_npz(stream)
+                if matrix.format in ("csr", "csc"):
+                    matrix.check_format(full_check=True)  # SciPy reads beyond their ends else
+                return Raw(format, {}, sp.csr_array(matrix))
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
         raise TableError(_unreadable(path, "NPZ", error)) from None
     matrices = [name for name, array in arrays.items() if array.ndim == 2]
@@ -109,6 +120,7 @@ def read_npz(path: str, format: Format) -> Raw:
     return Raw(format, columns, matrix, names)
 
 
+@guarded
 def read_mtx(path: str, format: Format) -> Raw:
     """Matrix Market: sparse (coordinate) or dense (array)."""
     import scipy.io
@@ -117,8 +129,8 @@ def read_mtx(path: str, format: Format) -> Raw:
     try:
         content = Path(path).read_bytes()
         if format.gzip:
-            content = gzip.decompress(content)
-        _check_mtx(content)
+            content = unzipped(path, content)
+        _check_mtx(path, content)
         matrix = scipy.io.mmread(io.BytesIO(content), spmatrix=False)
     except (ValueError, EOFError, OSError, zlib.error, OverflowError) as error:
         reason = str(error).splitlines()[0] if str(error) else "it ends too early"
@@ -128,7 +140,7 @@ def read_mtx(path: str, format: Format) -> Raw:
     return Raw(format, {}, sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix))
 
 
-def _check_mtx(content: bytes) -> None:
+def _check_mtx(path: str, content: bytes) -> None:
     """Refuse what SciPy's reader does not survive, or takes for numbers though it is none."""
     lines = io.BytesIO(content)
     banner = next(lines, b"").split()
@@ -138,6 +150,7 @@ def _check_mtx(content: bytes) -> None:
         if line.strip() and not line.startswith(b"%"):
             check_numbers(line, above)
             sizes = [int(size) for size in line.split()]
+            check_room(path, 8 * (max(sizes) if banner[2] == b"coordinate" else prod(sizes)))
             break
     else:
         raise ValueError("it ends before the sizes")

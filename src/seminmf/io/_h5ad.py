@@ -8,9 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._binary import matrix_of
+from ._strangers import check_room, guarded
 from ._table import Format, Raw, TableError, need
 
 
+@guarded
 def read_h5ad(path: str, format: Format) -> Raw:
     """``X`` with the names of ``var`` and the columns of ``obs``."""
     h5py = need("h5py", "H5AD files")
@@ -36,9 +38,11 @@ def read_h5ad(path: str, format: Format) -> Raw:
 def _matrix(path: str, node: Any) -> Any:
     kind = _text(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "array")))
     if hasattr(node, "shape"):
+        check_room(path, node.nbytes)
         return matrix_of(path, node[()])
     shape = tuple(node.attrs.get("shape", node.attrs.get("h5sparse_shape", ())))
     cls = sp.csc_array if kind.startswith("csc") else sp.csr_array
+    check_room(path, sum(node[name].nbytes for name in ("data", "indices", "indptr")))
     parts = tuple(node[name][()] for name in ("data", "indices", "indptr"))
     try:
         matrix = cls(parts, shape=shape)

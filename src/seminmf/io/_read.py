@@ -20,6 +20,7 @@ from ._h5ad import read_h5ad
 from ._missing import Missing, treat_missing
 from ._record import Record, sha256_of
 from ._sheets import is_10x, read_10x, read_excel, read_feather, read_json_lines
+from ._strangers import guarded
 from ._table import STDIN, Format, Raw, Skipped, Table, TableError, format_of, nearest, need
 from ._text import TextOptions, read_text
 from ._transposed import transposed
@@ -181,6 +182,7 @@ def _check_file(name: str) -> None:
         raise TableError(f"{name} is empty.")
 
 
+@guarded
 def _select(
     source: str,
     raw: Raw,

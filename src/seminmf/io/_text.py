@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ._layout import DELIMITERS, MISSING, WHITESPACE, Layout, find_layout
+from ._strangers import guarded, unzipped
 from ._table import STDIN, Format, Raw, Skipped, TableError, need
 
 _SAMPLE_BYTES = 2**20
@@ -35,6 +35,7 @@ class TextOptions:
     encoding: str = "utf-8"
 
 
+@guarded
 def read_text(
     path: str, format: Format, as_text: tuple[str, ...], known: tuple[str, ...], given: TextOptions
 ) -> Raw:
@@ -170,7 +171,7 @@ def _content(path: str, format: Format) -> tuple[bytes, Format]:
     content = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     if content[:2] == _GZIP:
         try:
-            return gzip.decompress(content), replace(format, gzip=path != STDIN)
+            return unzipped(_name(path), content), replace(format, gzip=path != STDIN)
         except (EOFError, OSError, zlib.error) as error:
             raise TableError(f"{_name(path)} is a damaged gzip file: {error}") from None
     if format.gzip:

@@ -7,12 +7,15 @@ cut, or changed in any byte, is told from a whole one before anything in it is l
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +30,7 @@ _SEAL = b"seminmf-sha256:"
 _SEAL_LENGTH = len(_SEAL) + 64
 _ZIP_START = b"PK\x03\x04"
 _NAME_AT = 30  # where a zip file has the name of its first member
-_KINDS = "biufcUS"  # types of numbers and text; what is left are Python objects and records
+_KINDS = "biufUS"  # real numbers and text; Python objects and records are among the others
 _CHUNK = 2**20
 
 
@@ -44,6 +47,8 @@ class Arrays:
     def add(self, array: NDArray[Any]) -> str:
         """The name under which the array is stored."""
         array = np.asarray(array)
+        if array.dtype.kind not in _KINDS:
+            raise ValueError(f"An array of type {array.dtype} cannot be stored in a model file.")
         if not array.flags.forc:
             array = np.ascontiguousarray(array)
         fortran = array.flags.f_contiguous and not array.flags.c_contiguous
@@ -72,7 +77,7 @@ def write_container(path: PathLike, header: dict[str, Any], arrays: Arrays) -> N
         "arrays": {name: entry for name, (_, entry) in arrays.members.items()},
     }
     text = json.dumps(described, ensure_ascii=False, allow_nan=False, indent=1).encode()
-    with atomic(path) as stream:
+    with _told_of_no_room(path), atomic(path) as stream:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
             archive.comment = b" " * _SEAL_LENGTH
             archive.writestr(_member(HEADER), text)
@@ -85,6 +90,18 @@ def write_container(path: PathLike, header: dict[str, Any], arrays: Arrays) -> N
         with Path(stream.name).open("rb") as written:
             seal = _seal(written, end)
         stream.write(seal)
+
+
+@contextmanager
+def _told_of_no_room(path: PathLike) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        reason = f"{error.strerror}: the model is not saved, and what was there before is as it was"
+        remedy = 'make room, write elsewhere, or save it with training="landmarks"'
+        raise OSError(error.errno, f"{reason}; {remedy}", str(path)) from error
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -115,9 +132,11 @@ def read_container(path: PathLike) -> tuple[dict[str, Any], dict[str, NDArray[An
         try:
             with zipfile.ZipFile(stream) as archive:
                 return _read_members(file, archive, size)
-        except ModelFileError:
+        except (ModelFileError, MemoryError):
             raise
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        except Exception as error:  # whatever a stranger's file makes a reader stumble over
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:
+                raise  # the disk; EINVAL is a place before the beginning of the file
             raise ModelFileError(f"{file} is not a valid model file: {error}") from error
 
 
@@ -233,4 +252,6 @@ def _read_array(content: bytes, entry: dict[str, Any]) -> NDArray[Any]:
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:
         raise ValueError("its checksum does not match")
     flat = np.frombuffer(data, dtype) if count else np.empty(0, dtype)
-    return np.array(flat.reshape(shape, order="F" if fortran else "C"), order="K", copy=True)
+    order: Literal["F", "C"] = "F" if fortran else "C"
+    native = dtype.newbyteorder("=")  # what compiled code takes
+    return np.array(flat.reshape(shape, order=order), native, order="K", copy=True)

@@ -26,6 +26,7 @@ from .validation import (
     check_flag,
     check_in_memory,
     check_integer,
+    check_number,
     check_samples,
     check_weights,
     drawn_seed,
@@ -311,7 +312,15 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if "n_active_" not in state:  # a file from before parts were counted
             used = state["components_"].any(axis=1) & state["codes_"].any(axis=0)
             state["n_active_"] = int(used.sum())
+        for name in ("alpha", "mu"):
+            check_number(name, projector.get(name, 0.0))
+        for name in ("basis", "training_codes", "components_", "codes_", "residuals_"):
+            factor = {**state, **projector}.get(name)
+            if factor is not None and not (factor.dtype in DTYPES and np.isfinite(factor).all()):
+                raise ValueError(f"{name} is not made of finite numbers")
         index = NeighbourIndex.taken_from(projector)
+        if index is not None:
+            check_flag("approximate", index.recipe.approximate)
         self._projector = Projector(**projector, index=index)
         super()._restore_state(state)
         m, k = self._projector.basis.shape

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from importlib import import_module, metadata
+from textwrap import shorten
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -178,10 +179,10 @@ def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any]]:
             f"{path} holds a model with the loss or penalty {error}, which is not one of seminmf's "
             "own: import the module that defines it before you load the model."
         ) from None
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except Exception as error:  # whatever a stranger's file makes us stumble over is its fault
         raise ModelFileError(
             f"{path} is not a valid model file of format {FORMAT_VERSION}: "
-            f"{type(error).__name__}: {error}"
+            f"{type(error).__name__}: {shorten(str(error), 300)}"
         ) from error
     return model, notes
 

@@ -212,6 +212,8 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
     weights: FloatArray = _check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
     )
+    if not weights.any():  # which scikit-learn refuses itself from version 1.8 on
+        raise ValueError("sample_weight must have at least one non-zero number.")
     return weights
 
 

@@ -109,8 +109,10 @@ class Checkpoint:
         began = time.monotonic()
         arrays = _flat({**state(), _FIT: json.dumps(self._fit)})
         try:
-            with atomic(self.file) as stream:
-                np.savez(stream, **arrays)  # type: ignore[arg-type]
+            with atomic(self.file) as stream, zipfile.ZipFile(stream, "w") as archive:
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        np.lib.format.write_array(member, array, allow_pickle=False)
         except OSError as error:
             size = sum(array.nbytes for array in arrays.values())
             raise _explained(error, self.file, self._left_behind(size)) from error

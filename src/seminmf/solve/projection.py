@@ -145,8 +145,11 @@ class Projector:
     training_codes: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        """Shapes that do not fit would be read beyond their end by the compiled loops."""
+        """What does not fit would be read or called by the compiled loops all the same."""
         m, k = self.basis.shape
+        known = isinstance(self.loss, Loss) and isinstance(self.graph, Loss)
+        if not known or (self.mu > 0 and not isinstance(self.penalty, CodesPenalty)):
+            raise ValueError(f"loss {self.loss}, {self.graph} or penalty {self.penalty} is none")
         if self.index is None or self.training_codes is None:
             return
         n, count = len(self.index), self.index.n_neighbors

@@ -1,0 +1,96 @@
+"""The tables of `docs/promises.md`, from rows: ``python -m benchmarks.promises``.
+
+Rows: ``docs/hostile.csv`` (``make hostile``), ``docs/mutation.csv`` (``make mutation``),
+``docs/tested.csv`` (what was run in which environment) and ``docs/fuzz.csv`` (``make fuzz``).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "promises.md"
+Rows = list[dict[str, str]]
+
+
+def rows_of(name: str) -> Rows:
+    path = DOCS / f"{name}.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def table(head: list[str], body: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def hostile(rows: Rows) -> str:
+    """Kinds of files by outcome."""
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in rows:
+        counts[row["kind"]][row["outcome"]] += int(row["cases"])
+    outcomes = sorted({outcome for found in counts.values() for outcome in found})
+    body = [
+        [f"`.{kind}`" if kind != "model" else "model files", f"{sum(found.values()):,}"]
+        + [f"{found[outcome]:,}" for outcome in outcomes]
+        for kind, found in sorted(counts.items())
+    ]
+    total = sum(sum(found.values()) for found in counts.values())
+    sums = [f"{sum(found[outcome] for found in counts.values()):,}" for outcome in outcomes]
+    return table(["files", "cases", *outcomes], [*body, ["all", f"{total:,}", *sums]])
+
+
+def mutation(rows: Rows) -> str:
+    body = []
+    for part, title in (("compiled/", "compiled code"), ("", "Python")):
+        chosen = [
+            row for row in rows if row["file"].startswith("compiled/") == (part == "compiled/")
+        ]
+        counts = [sum(row["outcome"] == o for row in chosen) for o in ("caught", "equivalent")]
+        left = len(chosen) - sum(counts)
+        body.append([title, str(len(chosen)), *map(str, counts), str(left)])
+    text = table(["broken places in", "mutants", "caught", "equivalent", "not noticed"], body)
+    reasons = [f"- {row['name']}: {row['reason']}" for row in rows if row["reason"]]
+    return text + ("\n\nEquivalent are:\n\n" + "\n".join(reasons) if reasons else "")
+
+
+def tested(rows: Rows) -> str:
+    head = ["environment", "Python", "versions", "passed", "failed", "what failed"]
+    columns = ("environment", "python", "versions", "passed", "failed", "note")
+    return table(head, [[row[name] for name in columns] for row in rows])
+
+
+def fuzz(rows: Rows) -> str:
+    if not rows:
+        return "No long run of the fits has been recorded yet."
+    head = list(rows[0])
+    return table(head, [[row[name] for name in head] for row in rows])
+
+
+TABLES = {"hostile": hostile, "mutation": mutation, "tested": tested, "fuzz": fuzz}
+
+
+def filled(text: str) -> str:
+    """The page with new tables between its marks."""
+    for name, make in TABLES.items():
+        marks = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        pattern = re.compile(f"{marks[0]}.*?{marks[1]}", re.DOTALL)
+        if len(pattern.findall(text)) != 1:
+            raise ValueError(f"{PAGE} has no place for {name}")
+        content = f"{marks[0]}\n{make(rows_of(name))}\n{marks[1]}"
+        text = pattern.sub(lambda _, content=content: content, text)
+    return text
+
+
+if __name__ == "__main__":
+    before = PAGE.read_text(encoding="utf-8")
+    after = filled(before)
+    if sys.argv[1:] == ["--check"]:
+        sys.exit("docs/promises.md is not made from the rows" if after != before else 0)
+    PAGE.write_text(after, encoding="utf-8")

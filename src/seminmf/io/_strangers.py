@@ -1,0 +1,90 @@
+"""Files from strangers: what they claim is compared with the memory there is, before it is used.
+
+Whatever a reader of another library stumbles over becomes a `TableError` that names the file.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ._table import STDIN, TableError
+
+_Rest = ParamSpec("_Rest")
+_Result = TypeVar("_Result")
+# Bytes that are unpacked at a time.
+_PIECE = 2**24
+
+
+def _available() -> int:
+    """Bytes that this process may still take."""
+    import resource
+
+    try:
+        words = Path("/proc/meminfo").read_text(encoding="ascii").split()
+        free = 1024 * int(words[words.index("MemAvailable:") + 1])
+        used = os.sysconf("SC_PAGE_SIZE") * int(Path("/proc/self/statm").read_text().split()[0])
+    except (OSError, ValueError):  # pragma: no cover - not Linux
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return free if most == resource.RLIM_INFINITY else min(free, most - used)
+
+
+def check_room(path: str, needed: int) -> None:
+    """Refuse what does not fit in memory; some files of a few bytes claim terabytes."""
+    room = _available()
+    if needed > room:
+        raise TableError(
+            f"{path} says that it holds {needed / 1e9:,.1f} GB when unpacked, and there are "
+            f"{room / 1e9:,.1f} GB of memory. Is it damaged? If not, save it as .npy, .parquet or "
+            ".zarr and read it in parts."
+        )
+
+
+def unzipped(path: str, content: bytes) -> bytes:
+    """The content of a gzip file, unpacked as long as there is room for it."""
+    pieces, size = [], 0
+    while content:
+        stream = zlib.decompressobj(wbits=31)
+        while not stream.eof:
+            piece = stream.decompress(content, _PIECE)
+            content = stream.unconsumed_tail
+            if not piece and not stream.eof:
+                raise EOFError("it ends too early")
+            size += len(piece)
+            check_room(path, size)
+            pieces.append(piece)
+        content = stream.unused_data.lstrip(b"\0")
+    return b"".join(pieces)
+
+
+def guarded(
+    reader: Callable[Concatenate[str, _Rest], _Result],
+) -> Callable[Concatenate[str, _Rest], _Result]:
+    """A reader that takes the name of a file first, and raises nothing but our errors."""
+
+    @functools.wraps(reader)
+    def reading(path: str, /, *rest: _Rest.args, **more: _Rest.kwargs) -> _Result:
+        try:
+            return reader(path, *rest, **more)
+        except (TableError, ImportError):
+            raise
+        except MemoryError as error:
+            raise TableError(f"{_name(path)} does not fit in memory; is it damaged?") from error
+        except Exception as error:  # whatever another library stumbles over
+            raise TableError(f"{_name(path)} is damaged: {_reason(error)}") from error
+
+    return reading
+
+
+def _name(path: str) -> str:
+    return "standard input" if path == STDIN else path
+
+
+def _reason(error: Exception) -> Any:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
