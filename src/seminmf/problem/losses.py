@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import log1p
+from math import isclose, log1p
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.base import clone
 
 from .._types import FloatArray
-from .parts import TRIED, Part, agree, slope_of
+from .parts import TRIED, Part, agree, argument_names, slope_of
 
 __all__ = ["Cauchy", "Huber", "Loss", "Norm", "SquaredNorm", "loss_of"]
 
@@ -55,6 +56,25 @@ class Loss(Part):
     def resolved(self, typical_residual: float) -> Loss:
         """With numbers for what is left to the data."""
         return self if self.is_resolved else self.with_scale(self.typical * typical_residual)
+
+    def in_units(self, unit: float) -> Loss:
+        """The loss ρ' with ρ'(t) = ρ(unit·t) / unitᵖ: all its parameters are lengths."""
+        if unit == 1 or not argument_names(self.value):
+            return self
+        lengths = {
+            name: value if value == "auto" else value / unit
+            for name, value in self.parameters.items()
+        }
+        found: Loss = clone(self).set_params(**lengths)
+        if found.is_resolved and not isclose(
+            found.value(1.0, *found.numbers()) * unit**self.power,
+            self.value(unit, *self.numbers()), rel_tol=1e-6,
+        ):  # fmt: skip
+            raise ValueError(
+                f"{self!r} has parameters that are no lengths, so that it cannot be used with data "
+                f"of this size. Rescale X, for example X / {unit:g}."
+            )
+        return found
 
     def block(self, dtype: Any) -> Any:
         """The compiled loop over many lengths."""

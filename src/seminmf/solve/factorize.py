@@ -186,9 +186,11 @@ def _data_start(
         return starts.exemplar_start(engine, k, rng)
     weights = _start_weights(plan, engine, share)
     if plan.nonnegative:
-        return starts.nonnegative_svd_start(engine, k, weights, rng)
+        start = starts.nonnegative_svd_start(engine, k, weights, rng)
+        return starts.unit_free_codes(*start, plan.length)
     refine = plan.alpha == 0 and plan.loss.quadratic
     start = starts.svd_start(engine, k, weights, rng, refine)
+    start = starts.unit_free_codes(*start, plan.length)
     robust_alone = not plan.loss.quadratic and plan.alpha == 0 and plan.solver == "cd"
     if plan.init == "auto" and robust_alone and engine.n_samples <= _FEW_SAMPLES * k:
         # So few samples may be best explained by k of them, exactly: take the better start.

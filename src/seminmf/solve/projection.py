@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._types import FloatArray, IntArray
 from ..compiled.single import nnls_rows, reweighted_rows
 from ..compiled.state import Graph, Ties
-from ..data import Engine, Visited
+from ..data import Engine, Visited, divided
 from ..graph.index import NeighbourIndex
 from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
@@ -143,6 +143,8 @@ class Projector:
     mu: float = 0.0
     index: NeighbourIndex | None = None
     training_codes: FloatArray | None = None
+    unit: float = 1.0
+    """By which samples are divided: that of the basis, of the index and of all lengths here."""
 
     def __post_init__(self) -> None:
         """Shapes that do not fit would be read beyond their end by the compiled loops."""
@@ -163,14 +165,20 @@ class Projector:
     def _objective(self) -> Objective:
         return Objective(self.loss, self.graph, alpha=self.alpha, penalty=self.penalty, mu=self.mu)
 
+    @property
+    def inside(self) -> Projector:
+        """The same for samples that have been divided by the unit already."""
+        return replace(self, unit=1.0)
+
     def codes(self, X: Any) -> FloatArray:
-        return self._solve(X) if self.index is None else self.place(X).codes
+        return self._solve(divided(X, self.unit)) if self.index is None else self.place(X).codes
 
     def place(self, X: Any) -> Placed:
         """Codes and neighbours in a model with a graph."""
         index, trained = self.index, self.training_codes
         if index is None or trained is None:
             raise ValueError("a model without a graph has no neighbours")
+        X = divided(X, self.unit)
         if sp.issparse(X) != sp.issparse(index.samples):
             X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
         known = index.known(X)
@@ -199,9 +207,9 @@ class Projector:
 
     def residuals(self, X: Any, codes: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖."""
-        engine = Engine(X, self.basis.shape[1])
-        with engine:
-            return engine.residuals(self.basis.astype(X.dtype, copy=False), codes)
+        with Engine(divided(X, self.unit), self.basis.shape[1]) as engine:
+            found = engine.residuals(self.basis.astype(X.dtype, copy=False), codes)
+        return found * found.dtype.type(self.unit)
 
     def _solve(
         self, X: Any, links: sp.csr_array | None = None, anchors: FloatArray | None = None
