@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from fuzz.cases import make
-from fuzz.checks import Failure, check
+from fuzz.checks import FailureError, check
 
 
 def run(first: int, count: int) -> int:
@@ -25,12 +25,12 @@ def run(first: int, count: int) -> int:
                 outcomes[check(case)] += 1
             except Exception as error:
                 kind = (
-                    error.kind if isinstance(error, Failure) else f"raised {type(error).__name__}"
+                    error.kind if isinstance(error, FailureError) else f"raised {type(error).__name__}"
                 )
                 outcomes[f"FAILED: {kind}"] += 1
                 examples.setdefault(kind, []).append(number)
                 print(f"{case}\n    {type(error).__name__} {error}", flush=True)
-                if not isinstance(error, Failure):
+                if not isinstance(error, FailureError):
                     traceback.print_exc()
             if count > 1 and (number - first) % 1000 == 999:
                 _summary(outcomes, begin)

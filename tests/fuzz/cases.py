@@ -200,10 +200,10 @@ def _graph(rng: Any, n: int) -> Any:
     return RadiusNeighborsTransformer(radius=float(10 ** rng.uniform(-1, 1)))
 
 
-def _loss(rng: Any) -> Any:
+def _loss(rng: Any, unit: float) -> Any:
     kind = _pick(rng, ("norm", "squared", "huber", "cauchy", "Huber", "Cauchy"))
     if kind in ("Huber", "Cauchy"):
-        return getattr(losses, kind)(float(10 ** rng.uniform(-3, 3)))
+        return getattr(losses, kind)(float(unit * 10 ** rng.uniform(-3, 3)))
     return kind
 
 
@@ -212,6 +212,7 @@ def _parameters(rng: Any, name: str, n: int, m: int, scale: float) -> dict[str, 
     most = min(n, m) if nonnegative else n
     k = int(_pick(rng, (1, 2, 3, most, max(1, most - 1), int(rng.integers(1, most + 1)))))
     k = min(k, most + (rng.random() < 0.03), 60)
+    unit = min(max(scale, 1e-150), 1e150) if rng.random() < 0.9 else 1.0
     found: dict[str, Any] = {
         "n_components": k, "solver": _pick(rng, ("cd", "cd", "mu")),
         "init": _pick(rng, ("auto", "auto", "random", "svd", "kmeans", "exemplar", "given")),
@@ -220,25 +221,30 @@ def _parameters(rng: Any, name: str, n: int, m: int, scale: float) -> dict[str, 
     }  # fmt: skip
     if found["init"] == "given":
         V0 = rng.uniform(0, 1, (n, k)) * (rng.random((n, k)) < _pick(rng, (1, 0.5)))
-        found["init"] = rng.uniform(-1 + nonnegative, 1, (m, k)) * scale, V0
+        found["init"] = rng.uniform(-1 + nonnegative, 1, (m, k)) * unit, V0
     if name in ("NMF", "SemiNMF"):
         return found
     found.update(graph=_graph(rng, n), n_neighbors=int(_pick(rng, (1, 2, 5))))
+    if name == "RobustSemiNMF":
+        found["loss"] = _loss(rng, unit)
+    square = name == "GraphSemiNMF" or found.get("loss") == "squared"
+    alpha, beta = (unit**2, unit) if square else (unit, 1.0)
     kind = _pick(rng, ("auto", "auto", "off", "given", "one", "strength", "extreme"))
     if kind == "off":
         found.update(alpha=0, beta=0)
     elif kind == "given":
-        found.update(alpha=float(10 ** rng.uniform(-3, 3)), beta=float(10 ** rng.uniform(-3, 3)))
+        found.update(
+            alpha=alpha * 10 ** rng.uniform(-3, 3), beta=beta * 10 ** rng.uniform(-3, 3)
+        )
     elif kind == "one":
-        found[_pick(rng, ("alpha", "beta"))] = _pick(rng, (0, 1.0))
+        name, size = _pick(rng, (("alpha", alpha), ("beta", beta)))
+        found[name] = _pick(rng, (0, 1)) * size
     elif kind == "strength":
         found["strength"] = float(_pick(rng, (0, 1e-6, 0.1, 10, 1e4)))
     elif kind == "extreme":
-        found.update(alpha=_size(rng), beta=_size(rng))
+        found.update(alpha=alpha * _size(rng), beta=beta * _size(rng))
     if rng.random() < 0.2:
         found["l1"] = float(10 ** rng.uniform(-6, 0))
-    if name == "RobustSemiNMF":
-        found["loss"] = _loss(rng)
     return found
 
 

@@ -28,6 +28,7 @@ REFUSALS = {
     "neighbours": r"n_neighbors=\d+ must be smaller|Expected n_neighbors",
     "samples": r"minimum of 2 is required|Found array with 1 sample",
     "l1": r"l1=.* and beta=0 cannot be combined",
+    "proportion": r"is out of all proportion to X",
     "weights": r"[Ss]ample weights must contain at least one non-zero|of positive sample_weight",
 }
 # How exactly a length ‖a − b‖ is known, in units of the round-off of ‖a‖ + ‖b‖; and J beside that.
@@ -36,7 +37,7 @@ _UNITS, _RELATIVE = 200, 1e-9
 _SOLVED = 1e-7
 
 
-class Failure(AssertionError):
+class FailureError(AssertionError):
     """A promise that was not kept: its name, and the figures."""
 
     def __init__(self, kind: str, told: str = "") -> None:
@@ -54,7 +55,7 @@ def _listening() -> Iterator[None]:
             warning.category is UserWarning and _TOLD.search(str(warning.message))
         ):
             where = f"{warning.filename.rsplit('/', 1)[-1]}:{warning.lineno}"
-            raise Failure("warning", f"{warning.category.__name__} {warning.message} at {where}")
+            raise FailureError("warning", f"{warning.category.__name__} {warning.message} at {where}")
 
 
 def refusal(case: Case, error: Exception) -> str:
@@ -63,7 +64,7 @@ def refusal(case: Case, error: Exception) -> str:
         for reason, words in REFUSALS.items():
             if re.search(words, str(error)):
                 return reason
-    raise Failure(f"error {type(error).__name__}", str(error)[:200]) from error
+    raise FailureError(f"error {type(error).__name__}", str(error)[:200]) from error
 
 
 class _Fitted:
@@ -141,11 +142,11 @@ class _Fitted:
 def _numbers(model: Any) -> None:
     for name in ("components_", "codes_", "residuals_", "objective_history_", "kkt_residual_"):
         if not np.isfinite(getattr(model, name)).all():
-            raise Failure(f"not finite: {name}")
+            raise FailureError(f"not finite: {name}")
     if model.codes_.min() < 0:
-        raise Failure("negative codes", f"{model.codes_.min():g}")
+        raise FailureError("negative codes", f"{model.codes_.min():g}")
     if type(model).__name__ == "NMF" and model.components_.min() < 0:
-        raise Failure("negative basis", f"{model.components_.min():g}")
+        raise FailureError("negative basis", f"{model.components_.min():g}")
 
 
 def _value(fitted: _Fitted) -> None:
@@ -153,12 +154,12 @@ def _value(fitted: _Fitted) -> None:
     found, doubt = fitted.terms()
     told = model.objective_ / fitted.unit**fitted.power
     if not abs(told - found) <= doubt:
-        raise Failure("objective", f"{told:.10g} told, {found:.10g} found")
+        raise FailureError("objective", f"{told:.10g} told, {found:.10g} found")
     r, error = fitted.residuals(fitted.V)
     off = np.abs(model.residuals_.astype(np.float64) / fitted.unit - r) - error
     if not off.max() <= 0:
         i = int(off.argmax())
-        raise Failure("residuals", f"{model.residuals_[i] / fitted.unit:g} told, {r[i]:g} found")
+        raise FailureError("residuals", f"{model.residuals_[i] / fitted.unit:g} told, {r[i]:g} found")
 
 
 def _descent(fitted: _Fitted) -> None:
@@ -174,31 +175,31 @@ def _descent(fitted: _Fitted) -> None:
     if worst.max() > 0:
         t = int(worst.argmax())
         before, after = model.objective_history_[t : t + 2]
-        raise Failure(f"rise by {model.solver}", f"{before:.10g} to {after:.10g}")
+        raise FailureError(f"rise by {model.solver}", f"{before:.10g} to {after:.10g}")
 
 
 def _transform(fitted: _Fitted) -> None:
     model, case = fitted.model, fitted.case
     codes = model.transform(case.X)
     if not (np.isfinite(codes).all() and codes.min() >= 0):
-        raise Failure("transform not finite")
+        raise FailureError("transform not finite")
     if getattr(model, "alpha_", 0) > 0:
         # Copies that were not made one may have other codes than the first of them.
         known = np.flatnonzero(fitted.member >= 0)
         if len(np.unique(fitted.member[known])) == len(known):
             known = known[np.unique(fitted.X[known], axis=0, return_index=True)[1]]
         if not np.array_equal(codes[known], model.codes_[known]):
-            raise Failure("transform of training samples")
+            raise FailureError("transform of training samples")
         return
     there, doubt = fitted.of_sample(codes.astype(np.float64))
     here, error = fitted.of_sample(fitted.V)
     size = fitted.rho(np.linalg.norm(fitted.X, axis=1)).max()
     worse = there - here - doubt - error
     if worse.max() > 0:
-        raise Failure("transform worse than codes", f"by {worse.max() / size:.2g}")
+        raise FailureError("transform worse than codes", f"by {worse.max() / size:.2g}")
     better = here - there - doubt - error
     if better.max() > 0 and model.solver == "cd":
-        raise Failure("codes worse than transform", f"by {better.max() / size:.2g}")
+        raise FailureError("codes worse than transform", f"by {better.max() / size:.2g}")
 
 
 def _again(case: Case, model: Any) -> None:
@@ -211,11 +212,11 @@ def _again(case: Case, model: Any) -> None:
                 other.fit(case.X, sample_weight=case.weights)
         found = [getattr(other, name).tobytes() for name in ("codes_", "components_", "residuals_")]
         if found != digits:
-            raise Failure("other digits", f"with {count} threads")
+            raise FailureError("other digits", f"with {count} threads")
 
 
 def check(case: Case) -> str:
-    """Fit, and raise a `Failure` for what does not hold; "fitted", or why it was refused."""
+    """Fit, and raise a `FailureError` for what does not hold; "fitted", or why it was refused."""
     model = clone(case.estimator)
     with _listening():
         try:

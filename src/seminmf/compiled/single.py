@@ -13,8 +13,9 @@ from .views import line_of, part
 # A direction whose part independent of those already in use is below this share of its length
 # (squared) counts as linearly dependent: about the square root of the unit round-off.
 _DEPENDENT = 1e-10
-# A basis vector shorter (squared) than this share of the longest is nothing but round-off.
-_VANISHED = 1e-24
+# A basis vector shorter (squared) than this has lost its digits. Beside others no length is short:
+# the scale of a vector may go to its codes.
+_VANISHED = 1e-290
 # Dual feasibility: a gradient below this share of the largest |φ| (unit columns) counts as zero.
 _DUAL = 1e-11
 # Reweighting: lengths below this share of the sample's own are not told from zero; it stops when
@@ -76,17 +77,13 @@ def nnls_rows(phi, omega, stiffness, codes):
     solution = np.empty(k)
     members = np.empty(k, np.int64)
     blocked = np.empty(k, np.bool_)
-    longest = 0.0
-    for q in range(k):
-        longest = max(longest, omega[q, q])
     prepared = -1.0
     for i in range(n):
         if stiffness[i] != prepared:
             prepared = stiffness[i]
             for q in range(k):
                 diagonal = omega[q, q] + prepared
-                vanished = omega[q, q] <= _VANISHED * longest
-                scale[q] = 0.0 if vanished else 1 / np.sqrt(diagonal)
+                scale[q] = 0.0 if omega[q, q] <= _VANISHED else 1 / np.sqrt(diagonal)
             for q in range(k):
                 for p in range(k):
                     gram[q, p] = omega[q, p] * scale[q] * scale[p]

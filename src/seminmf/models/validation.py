@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -20,8 +21,8 @@ from ..sources.opening import source_of
 DTYPES = (np.float64, np.float32)
 SOLVERS = ("cd", "mu")
 STARTS = ("auto", "random", "svd", "kmeans", "exemplar")
-# With larger or smaller entries the objective, or lengths, overflow or vanish; keyed by the bytes of
-# a number.
+# With larger or smaller entries the objective, or lengths, overflow or vanish; by the bytes of a
+# number.
 _RANGE = {8: (1e-150, 1e150), 4: (1e-36, 1e36)}
 # Squares of larger entries overflow.
 _MOST_SQUARED = {8: 1e150, 4: 1e18}
@@ -111,8 +112,8 @@ def check_samples(estimator: Any, X: Any, max_memory: Any = None, *, reset: bool
     if source is not None:
         return _check_source(estimator, source, most, reset)
     if reset:
-        return _check_array(estimator, X)
-    return validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        return _narrow(_check_array(estimator, X))
+    return _narrow(validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, reset=False))
 
 
 def check_in_memory(estimator: Any, X: Any, method: str) -> Any:
@@ -122,7 +123,16 @@ def check_in_memory(estimator: Any, X: Any, method: str) -> Any:
             f"{method} needs its samples in memory, and X is a {type(X).__name__}. Pass an array, "
             "for example of some rows: samples that are not all of the fit are new to it."
         )
-    return validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+    return _narrow(validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, reset=False))
+
+
+def _narrow(X: Any) -> Any:
+    """CSR with indices of 32 bits where these are enough: k-means and others take no wider ones."""
+    wide = sp.issparse(X) and X.indices.dtype != np.int32
+    if not wide or max(X.nnz, *X.shape) >= 2**31:
+        return X
+    parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return type(X)(parts, shape=X.shape)
 
 
 def given(X: Any) -> Any:
