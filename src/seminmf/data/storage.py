@@ -48,6 +48,10 @@ class Visited:
         """X_bᵀ · Z."""
         return np.asarray(self._rows.T @ rows)
 
+    def chosen(self, numbers: IntArray) -> Visited:
+        """Some of the rows."""
+        return Visited(self._rows[numbers])
+
     def dense(self) -> FloatArray:
         """The rows as an array."""
         return np.asarray(self._rows.toarray() if sp.issparse(self._rows) else self._rows)

@@ -6,7 +6,7 @@ the compiler.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -42,8 +42,9 @@ _RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
 SHORTEST = 1e-3
 # With fewer samples than this many per component, samples themselves may be the best basis.
 _FEW_SAMPLES = 20
-# Differences of the objective below this share of what it is for V = 0 mean nothing.
-ROUND_OFF = 1e-14
+# Differences of the objective below this share of what it is for V = 0 mean nothing, and lengths
+# below this share of a typical one have no digits; keyed by bytes per number.
+ROUND_OFF = {8: 1e-14, 4: 1e-6}
 # With so many features per component a second sweep over the codes takes little beside the products
 # with X. More than two bring nothing (docs/constants.md).
 _FEATURES_FOR_TWO_SWEEPS = 12
@@ -214,15 +215,16 @@ def code_length(square: float, n_samples: int) -> float:
 
 
 def floors_for(plan: Plan, basis: FloatArray, code: float) -> Floors:
-    """The paper's floors for its algorithm; in proportion to the data for ours.
+    """The paper's floors for its algorithm, unless round-off is larger; in proportion to the data
+    for ours.
 
     ``code`` is the typical length of a code.
     """
-    if plan.solver == "mu":
-        return PAPER_FLOORS
-    share = _RELATIVE_FLOOR[basis.dtype.itemsize]
+    paper, size = plan.solver == "mu", basis.dtype.itemsize
+    share = (ROUND_OFF if paper else _RELATIVE_FLOOR)[size]
     vector = float(np.linalg.norm(basis, axis=0).mean()) or 1.0
-    return Floors(share * (plan.length or 1.0), share * code, share * vector)
+    found = share * (plan.length or 1.0), share * code, share * vector
+    return Floors(*map(max, found, astuple(PAPER_FLOORS))) if paper else Floors(*found)
 
 
 def _polish(solution: Solution, share: FloatArray | None) -> None:
@@ -241,7 +243,7 @@ def _polish(solution: Solution, share: FloatArray | None) -> None:
     loss, penalty = objective.loss.total(residuals, share), objective.codes_penalty(codes, share)
     value = objective.total(loss, 0.0, penalty, float(np.linalg.norm(solution.basis, axis=0).sum()))
     nothing = objective.loss.total(np.sqrt(engine.squares), share)
-    if value <= solution.objective + ROUND_OFF * nothing:
+    if value <= solution.objective + ROUND_OFF[codes.itemsize] * nothing:
         solution.codes, solution.residuals = codes, residuals
         solution.history[-1] = value
 

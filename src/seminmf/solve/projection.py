@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from ..compiled.single import nnls_rows, reweighted_rows
+from ..compiled.single import careful_rows, nnls_rows, reweighted_rows
 from ..compiled.state import Graph, Ties
 from ..data import Engine, Visited, divided
 from ..graph.index import NeighbourIndex
@@ -33,12 +33,20 @@ def nonnegative_codes(
     ``codes`` gives the supports to start from. With ``stiffness`` c_i and ``pull`` p_i each sample
     minimises ‖x_i − Uv‖² + c_i ‖v‖² − 2 v·p_i.
     """
-    omega = (basis.T @ basis).astype(np.float64)
+    exact = basis.astype(np.float64)
+    omega = exact.T @ exact
     stiff = np.zeros(engine.n_samples) if stiffness is None else stiffness
 
-    def visit(rows: slice, _: Visited, phi: Any) -> None:
+    def visit(rows: slice, visited: Visited, phi: Any) -> None:
         right = phi.astype(np.float64) if pull is None else phi + pull[rows]
-        nnls_rows(right, omega, stiff[rows], codes[rows])
+        found = codes[rows]
+        doubtful = nnls_rows(right, omega, stiff[rows], found)
+        if pull is None and doubtful.any():
+            orthonormal, factor = np.linalg.qr(exact)
+            targets = visited.chosen(np.flatnonzero(doubtful)).times(orthonormal)
+            again = np.empty((len(targets), codes.shape[1]))
+            careful_rows(targets, factor, again)
+            found[doubtful] = again
 
     engine.map_rows(basis, visit)
 
