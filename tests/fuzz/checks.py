@@ -23,7 +23,7 @@ _TOLD = re.compile(r"makes the \w+ penalty as small as one likes|graph is not sy
 # Why a fit may be refused: each says what is wrong and what to do.
 REFUSALS = {
     "constant": r"X is constant",
-    "range": r"Rescale X|contains infinity or a value too large",
+    "range": r"Rescale X|must be between 1e-150|contains infinity or a value too large",
     "components": r"n_components=\d+ is larger than",
     "neighbours": r"n_neighbors=\d+ must be smaller|Expected n_neighbors",
     "samples": r"minimum of 2 is required|Found array with 1 sample",
@@ -36,7 +36,7 @@ _UNITS, _RELATIVE = 200, 1e-9
 # Residuals below this share of the longest sample are those of samples that are fitted exactly.
 _EXACT = 1e-6
 # A solver of a sample's problem may stop this much above its minimum.
-_SOLVED = 1e-7
+_SOLVED = 1e-6
 
 
 class FailureError(AssertionError):

@@ -29,6 +29,9 @@ from sklearn.base import clone
 from .._types import FloatArray
 from .parts import TRIED, Part, agree, argument_names, slope_of
 
+# Squares of parameters beyond these are out of range.
+_LEAST, _MOST = 1e-150, 1e150
+
 __all__ = ["Cauchy", "Huber", "Loss", "Norm", "SquaredNorm", "loss_of"]
 
 
@@ -106,6 +109,11 @@ class Loss(Part):
         for name, value in zip(known.parameters, known.numbers(), strict=True):
             if value <= 0:
                 raise ValueError(f"{type(self).__name__}: {name} must be positive, got {value!r}.")
+            if not _LEAST < value < _MOST:
+                raise ValueError(
+                    f"{type(self).__name__}: {name} must be between {_LEAST:g} and {_MOST:g}, got "
+                    f"{value!r}. Rescale X and it."
+                )
         fault = _fault(self.value, self.weight, known.numbers())
         if fault:
             raise ValueError(f"{self!r} cannot be used: {fault}")

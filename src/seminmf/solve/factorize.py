@@ -322,9 +322,9 @@ def factorize(
                 best = solution
         assert best is not None
         if plan.solver == "cd":
+            finish.drop_parts(best)
             if graph is None:
                 _polish(best, share)
-            finish.drop_parts(best)
         best.kkt_residual = kkt_residual(
             best.problem, best.space.engine, graph, share, (best.basis, best.codes),
             best.residuals, plan.nonnegative,
