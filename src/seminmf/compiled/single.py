@@ -18,7 +18,7 @@ _DEPENDENT = 1e-10
 _VANISHED = 1e-290
 # Dual feasibility: a gradient below this share of the largest |φ| (unit columns) counts as zero.
 _DUAL = 1e-11
-# The same by orthogonalisation, which has all digits: beside a unit column, and beside the sample.
+# What is left of a unit column by orthogonalisation, which has all digits, is no less than this.
 _ROUND_OFF = 1e-14
 # Reweighting: lengths below this share of the sample's own are not told from zero; it stops when
 # the objective of a sample falls by less than a share, so many times in a row, or after so many
@@ -241,8 +241,8 @@ def careful_rows(targets, factor, codes):
             v[q] = 0.0
             blocked[q] = scale[q] == 0
         for _ in range(10 * k + 10):
-            # A direction that leads down by more than round-off.
-            newest, steepest = -1, _ROUND_OFF * np.sqrt(length)
+            # The direction that leads down most.
+            newest, steepest = -1, _DUAL * np.sqrt(length)
             for q in range(k):
                 if v[q] == 0 and not blocked[q]:
                     slope = 0.0
@@ -347,9 +347,10 @@ def reweighted_rows(ties, targets, factor, beyond, anchors, codes):
 
     With U = QR, ``targets`` are Qᵀx, ``factor`` is R and ``beyond`` the squared distance of x from
     the span of U, so that ‖x − Uv‖² = ‖Qᵀx − Rv‖² + beyond. ``anchors`` are the codes v_j of the
-    training samples. Reweighted least squares with coordinate descent inside, from ``codes``. The
+    training samples. Reweighted least squares with coordinate descent inside, from ``codes``, where
+    neither the residual nor an edge should have length zero, which would hold it there. The
     minimum often lies exactly at a neighbour's code, where reweighting only creeps: every v_j is
-    tried at the end.
+    tried at the end. Returns the value of each row.
     """
     n, k = targets.shape
     graph, terms = ties.graph, ties.terms
@@ -361,7 +362,7 @@ def reweighted_rows(ties, targets, factor, beyond, anchors, codes):
     most = longest_part(graph.indptr)
     v, misfit, gradient, target = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     lengths, residual, floors = np.empty(most), np.empty(1), np.empty(2)
-    weights = np.empty(most + 1 + k)
+    weights, values = np.empty(most + 1 + k), np.empty(n)
     for i in range(n):
         first, last = graph.indptr[i], graph.indptr[i + 1]
         count, square, size = last - first, beyond[i], 0.0
@@ -415,5 +416,7 @@ def reweighted_rows(ties, targets, factor, beyond, anchors, codes):
                 value = there
                 for q in range(k):
                     v[q] = anchor[q]
+        values[i] = value
         for q in range(k):
             codes[i, q] = v[q]
+    return values

@@ -6,7 +6,7 @@ the compiler.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -215,16 +215,18 @@ def code_length(square: float, n_samples: int) -> float:
 
 
 def floors_for(plan: Plan, basis: FloatArray, code: float) -> Floors:
-    """The paper's floors for its algorithm, unless round-off is larger; in proportion to the data
-    for ours.
+    """The paper's floors for its algorithm, unless residuals have larger round-off; in proportion
+    to the data for ours.
 
     ``code`` is the typical length of a code.
     """
     paper, size = plan.solver == "mu", basis.dtype.itemsize
     share = (ROUND_OFF if paper else _RELATIVE_FLOOR)[size]
+    shortest = share * (plan.length or 1.0)
+    if paper:
+        return replace(PAPER_FLOORS, residual=max(shortest, PAPER_FLOORS.residual))
     vector = float(np.linalg.norm(basis, axis=0).mean()) or 1.0
-    found = share * (plan.length or 1.0), share * code, share * vector
-    return Floors(*map(max, found, astuple(PAPER_FLOORS))) if paper else Floors(*found)
+    return Floors(shortest, share * code, share * vector)
 
 
 def _polish(solution: Solution, share: FloatArray | None) -> None:
