@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from .._types import FloatArray, IntArray
+from ..compiled.threads.team import Team
 
 
 class Search(Protocol):
@@ -35,9 +36,18 @@ class Exact:
     def neighbours(self) -> IntArray:
         if self._n_neighbors == 0:
             return np.empty((self._search.n_samples_fit_, 0), np.int64)
-        found: IntArray = self._search.kneighbors(return_distance=False)
+        with _blas_held():
+            found: IntArray = self._search.kneighbors(return_distance=False)
         return found
 
     def query(self, features: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
-        distances, indices = self._search.kneighbors(features, n_neighbors)
+        with _blas_held():
+            distances, indices = self._search.kneighbors(features, n_neighbors)
         return indices, distances
+
+
+def _blas_held() -> Team:
+    """scikit-learn holds BLAS to one thread while it searches, and where Ctrl-C comes at the wrong
+    moment leaves it there. A team does the same around it, and gives the threads back.
+    """
+    return Team(operations=0.0, most=1)

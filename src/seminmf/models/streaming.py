@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray
 from .persistence import Saveable
@@ -126,10 +124,8 @@ class _Streaming(Saveable):
             graph="knn", callback=None, checkpoint=None, before=None,
             tol=min(checked.tol, _FIRST_TOL), max_iter=max(checked.max_iter, _FIRST_ITERATIONS),
         )  # fmt: skip
-        with warnings.catch_warnings():
-            # How near it came is of no interest: the next batches go on.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            self._keep(train(X, settings, weights), weights)
+        # How near it came is of no interest: the next batches go on.
+        self._keep(train(X, settings, weights, complain=False), weights)
         self.converged_ = False  # on this batch perhaps, but that is not what it is about
         return self
 

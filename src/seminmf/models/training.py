@@ -321,15 +321,22 @@ def _graph_of_stream(
     return matrix, index, made
 
 
-def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
-    """Fit the model that the settings describe to (weighted) samples."""
+def train(
+    X: Any, settings: Settings, weights: FloatArray | None, *, complain: bool = True
+) -> Trained:
+    """Fit the model that the settings describe to (weighted) samples.
+
+    Complain, unless told not to, where it ends before it has converged.
+    """
     settings = settings.checked(X.shape, X.dtype)
     if isinstance(X, Stream):
         settings.check_stream(X)
     low, high = entry_range(X)
     check.check_range(low, high, settings.nonnegative, X.dtype)
     unit = unit_of(max(-low, high), X.dtype)
-    return _train(divided(X, unit), settings.in_units(unit), weights).in_units_of_x(unit)
+    trained = _train(divided(X, unit), settings.in_units(unit), weights).in_units_of_x(unit)
+    warn_of(trained.solution, settings if complain else replace(settings, tol=0.0))
+    return trained
 
 
 def _train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
@@ -366,7 +373,6 @@ def _train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
 
     plan, rng = settings.plan(alpha, beta, mu, length), settings.random_state
     solution = factorize(data, plan, squares, matrix, share, rng)
-    warn_of(solution, settings)
     problem = solution.problem
     codes = None if index is None else solution.codes
     if isinstance(data, Stream) and index is not None:
@@ -448,5 +454,5 @@ def warn_of(solution: Solution, settings: Settings) -> None:
             f"The objective still falls by more than tol={settings.tol:g} per iteration after "
             f"max_iter={settings.max_iter} iterations. Increase max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
