@@ -4,13 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test fuzz lint docs bench clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python -m seminmf.demo --out demo-report
 
 test: $(VENV)/test.stamp $(VENV)/browser.stamp
 	$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+# Generated cases for hours, from FIRST on; each is made again from its number.
+FIRST ?= 1000
+COUNT ?= 100000
+fuzz: $(VENV)/test.stamp
+	cd tests && ../$(BIN)/python -m fuzz $(FIRST) $(COUNT)
 
 lint: $(VENV)/lint.stamp
 	$(BIN)/ruff check .

@@ -102,7 +102,9 @@ def test_interrupts_where_threads_are_counted(monkeypatch: pytest.MonkeyPatch) -
 
         def __call__(self, frame: Any, event: str, _: Any) -> Any:
             if not frame.f_code.co_filename.endswith("team.py"):
-                return None if event == "call" and "seminmf" not in frame.f_code.co_filename else self
+                return (
+                    None if event == "call" and "seminmf" not in frame.f_code.co_filename else self
+                )
             if event == "line":
                 self.left -= 1
                 if self.left == 0:

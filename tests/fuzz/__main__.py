@@ -25,7 +25,9 @@ def run(first: int, count: int) -> int:
                 outcomes[check(case)] += 1
             except Exception as error:
                 kind = (
-                    error.kind if isinstance(error, FailureError) else f"raised {type(error).__name__}"
+                    error.kind
+                    if isinstance(error, FailureError)
+                    else f"raised {type(error).__name__}"
                 )
                 outcomes[f"FAILED: {kind}"] += 1
                 examples.setdefault(kind, []).append(number)

@@ -233,9 +233,7 @@ def _parameters(rng: Any, name: str, n: int, m: int, scale: float) -> dict[str, 
     if kind == "off":
         found.update(alpha=0, beta=0)
     elif kind == "given":
-        found.update(
-            alpha=alpha * 10 ** rng.uniform(-3, 3), beta=beta * 10 ** rng.uniform(-3, 3)
-        )
+        found.update(alpha=alpha * 10 ** rng.uniform(-3, 3), beta=beta * 10 ** rng.uniform(-3, 3))
     elif kind == "one":
         name, size = _pick(rng, (("alpha", alpha), ("beta", beta)))
         found[name] = _pick(rng, (0, 1)) * size

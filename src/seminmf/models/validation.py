@@ -259,12 +259,13 @@ def check_range(low: float, high: float, nonnegative: bool, dtype: Any) -> None:
             f"X is constant: all its entries are {low:g}, so there is nothing to factorize. "
             "Check how the data were loaded."
         )
-    _check_sizes_and_signs(low, high, nonnegative, *_RANGE[dtype.itemsize])
+    _check_sizes_and_signs(low, high, nonnegative, dtype, _RANGE[dtype.itemsize])
 
 
 def check_batch(low: float, high: float, nonnegative: bool, dtype: Any, unit: float) -> None:
     """The same for a batch that is added to others in this unit; it may be constant, or small."""
-    _check_sizes_and_signs(low, high, nonnegative, -1.0, _MOST_SQUARED[dtype.itemsize] * unit)
+    most = _MOST_SQUARED[dtype.itemsize] * unit
+    _check_sizes_and_signs(low, high, nonnegative, dtype, (-1.0, most))
 
 
 def check_ordinary(low: float, high: float, dtype: Any) -> None:
@@ -280,7 +281,7 @@ def check_ordinary(low: float, high: float, dtype: Any) -> None:
 
 
 def _check_sizes_and_signs(
-    low: float, high: float, nonnegative: bool, least: float, most: float
+    low: float, high: float, nonnegative: bool, dtype: Any, sizes: tuple[float, float]
 ) -> None:
     if nonnegative and low < 0:
         raise ValueError(
@@ -288,10 +289,10 @@ def _check_sizes_and_signs(
             "Use SemiNMF or L21SemiNMF, which take mixed signs."
         )
     largest = max(abs(low), abs(high))
-    if not least < largest < most:
+    if not sizes[0] < largest < sizes[1]:
         raise ValueError(
-            f"X has entries up to {largest:g} in absolute value: sums of their squares are "
-            f"outside the range of numbers. Rescale X, for example X / {largest:g}."
+            f"X has entries up to {largest:g} in absolute value: sums of their squares would be "
+            f"outside the range of {dtype}. Rescale X, for example X / {largest:g}."
         )
 
 

@@ -97,9 +97,7 @@ def _reweighted_codes(
             penalty=float(objective.mu),
         )  # fmt: skip
         found = codes[rows].astype(np.float64)
-        values = reweighted_rows(
-            ties, targets.astype(np.float64), factor, beyond, anchors, found
-        )
+        values = reweighted_rows(ties, targets.astype(np.float64), factor, beyond, anchors, found)
         codes[rows] = found
         return np.asarray(values)
 
