@@ -1,4 +1,4 @@
-"""Small problems whose answer is known from elsewhere: convex solvers, and a search that is slow."""
+"""Small problems whose answer is known from elsewhere: convex solvers, and a slow search."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ DATA = (
 )  # fmt: skip
 STORAGE = (
     "C", "C", "C", "F", "every other", "backwards", "read only", "mapped", "float32",
-    "float32", "float32 F", "float32 csr", "csr", "csr matrix", "csr 64", "csr zeros", "csr unsorted",
-    "csc", "frame", "list", "integers", "big endian",
+    "float32", "float32 F", "float32 csr", "csr", "csr matrix", "csr 64", "csr zeros",
+    "csr unsorted", "csc", "frame", "list", "integers", "big endian",
 )  # fmt: skip
 # Enough work for helpers in compiled code, one in so many cases.
 LARGE, ONE_IN = (2_500, 24), 60

@@ -182,7 +182,7 @@ def _descent(fitted: _Fitted) -> None:
     """
     model, history = fitted.model, fitted.model.objective_history_
     rises = np.diff(history, prepend=history[0])
-    found, doubt = fitted.terms()
+    _, doubt = fitted.terms()
     worst = rises / fitted.unit**fitted.power - doubt - _UNITS * fitted.eps * fitted.nothing
     if worst.max() <= 0:
         return

@@ -126,7 +126,8 @@ class Settings:
         """The same fit for X / unit, with an objective that is smaller by unitᵖ."""
         if unit == 1:
             return self
-        scale, callback, factors = unit**self.loss.power, self.callback, {}
+        scale, callback = unit**self.loss.power, self.callback
+        factors: dict[str, Any] = {}
         for name in ("init", "before"):
             given = getattr(self, name)
             if isinstance(given, tuple):

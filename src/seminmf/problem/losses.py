@@ -69,10 +69,11 @@ class Loss(Part):
             for name, value in self.parameters.items()
         }
         found: Loss = clone(self).set_params(**lengths)
-        if found.is_resolved and not isclose(
-            found.value(1.0, *found.numbers()) * unit**self.power,
-            self.value(unit, *self.numbers()), rel_tol=1e-6,
-        ):  # fmt: skip
+        if not found.is_resolved:
+            return found
+        t = max(self.numbers())
+        here, there = self.value(t, *self.numbers()), found.value(t / unit, *found.numbers())
+        if not isclose(there * unit**self.power, here, rel_tol=1e-6):
             raise ValueError(
                 f"{self!r} has parameters that are no lengths, so that it cannot be used with data "
                 f"of this size. Rescale X, for example X / {unit:g}."
