@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-lowest test-newest mutation hostile lint docs bench dist publish clean
+.PHONY: demo test test-lowest test-newest fuzz mutation hostile lint docs bench dist publish clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python -m seminmf.demo --out demo-report
@@ -25,6 +25,12 @@ test-newest:
 	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test]'
 	.venv-newest/bin/python tests/environments.py newest
 	.venv-newest/bin/python -m pytest
+
+# Generated cases for hours, from FIRST on; each is made again from its number.
+FIRST ?= 1000
+COUNT ?= 100000
+fuzz: $(VENV)/test.stamp
+	cd tests && ../$(BIN)/python -m fuzz $(FIRST) $(COUNT)
 
 # What the tests notice of a core that is broken on purpose, and files from strangers by the thousand.
 mutation: $(VENV)/test.stamp

@@ -45,16 +45,25 @@ def _rows_of_block(run, room, start, stop, origin, again):
 
 @inner
 def _residuals(run, room, rows, start, stop, basis, point):
-    """Lengths of the residuals of a block, from ``fit``; from X where ‖x‖² cancels them."""
-    squares, fit, lengths = run.samples.squares, run.fit, point.residuals
-    cancellation, lost = lengths.dtype.type(run.terms.cancellation), 0
+    """Lengths of the residuals of a block, from ``fit``; from X where sums have cancelled them.
+
+    What is added up is ‖x‖² and products of parts, (Σ_q v_q ‖u_q‖)² together at most.
+    """
+    squares, fit, lengths, codes = run.samples.squares, run.fit, point.residuals, point.codes
+    zero, one, lost = lengths.dtype.type(0), lengths.dtype.type(1), room.spare
+    cancellation, sizes = lengths.dtype.type(run.terms.cancellation), room.sizes
+    k, any_lost = codes.shape[1], False
+    for q in range(k):
+        sizes[0, q] = np.sqrt(basis.omega[q, q])
     for i in range(start, stop):
-        square = squares[i] + fit[i]
-        if square < cancellation * squares[i]:
-            lost += 1
-        lengths[i] = np.sqrt(max(square, lengths.dtype.type(0)))
-    if lost > 0:
-        exact_residuals(run.samples, rows, start, stop, basis.U, point, cancellation, room.fitted)
+        square, added = squares[i] + fit[i], zero
+        for q in range(k):
+            added += sizes[0, q] * codes[i, q]
+        lost[i - start] = one if square < cancellation * (squares[i] + added * added) else zero
+        any_lost = any_lost or lost[i - start] != zero
+        lengths[i] = np.sqrt(max(square, zero))
+    if any_lost:
+        exact_residuals(run.samples, rows, start, stop, basis.U, point, lost, room.fitted)
 
 
 @inner

@@ -135,15 +135,15 @@ def add_adjoint(kernels, samples, rows, start, weighted, sums):
 
 
 @inner
-def exact_residuals(samples, rows, start, stop, basis, point, cancellation, fitted):
-    """‖x − Uv‖ by the explicit difference, where ‖x‖² cancels it to less than that share.
+def exact_residuals(samples, rows, start, stop, basis, point, lost, fitted):
+    """‖x − Uv‖ by the explicit difference, for samples of a block that are ``lost`` (not zero).
 
     ``fitted`` has room for a sample.
     """
     codes, lengths = point.codes, point.residuals
     m, k = samples.n_features, codes.shape[1]
     for i in range(start, stop):
-        if lengths[i] * lengths[i] < cancellation * samples.squares[i]:
+        if lost[i - start] != 0:
             for j in range(m):
                 total = lengths.dtype.type(0)
                 for q in range(k):

@@ -6,6 +6,7 @@ from .rows import DESCEND, MULTIPLY, Rows, Rule, Statistics
 from .storage import CANCELLATION, Visited, row_squares
 from .stream import Stream
 from .subspace import Subspace, graph_size, leading_subspace
+from .units import divided, power_of_two, unit_of
 
 __all__ = [
     "CANCELLATION",
@@ -20,9 +21,12 @@ __all__ = [
     "Stream",
     "Subspace",
     "Visited",
+    "divided",
     "entry_range",
     "graph_size",
     "leading_subspace",
+    "power_of_two",
     "row_squares",
     "squares_of",
+    "unit_of",
 ]

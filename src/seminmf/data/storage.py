@@ -16,8 +16,8 @@ from .._types import FloatArray, IntArray
 from ..compiled.blas import product_address
 from ..compiled.state import Samples
 
-# ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses half the digits when it is this small against ‖x‖²:
-# such residuals are computed directly. Keyed by the bytes of a number.
+# ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses too many digits when it is this small against what is
+# added up in it: such residuals are computed directly. Keyed by the bytes of a number.
 CANCELLATION = {8: 1e-4, 4: 1e-2}
 # Numbers of sparse rows that are made dense at a time.
 _DENSE = 2**17
@@ -48,6 +48,10 @@ class Visited:
         """X_bᵀ · Z."""
         return np.asarray(self._rows.T @ rows)
 
+    def chosen(self, numbers: IntArray) -> Visited:
+        """Some of the rows."""
+        return Visited(self._rows[numbers])
+
     def dense(self) -> FloatArray:
         """The rows as an array."""
         return np.asarray(self._rows.toarray() if sp.issparse(self._rows) else self._rows)
@@ -76,7 +80,8 @@ class Visited:
         squares = row_squares(rows)
         fit = np.einsum("ij,ij->i", codes @ (basis.T @ basis) - 2 * (rows @ basis), codes)
         found = np.maximum(squares + fit, 0)
-        lost = np.flatnonzero(found < CANCELLATION[rows.dtype.itemsize] * squares)
+        added = squares + (codes @ np.linalg.norm(basis, axis=0)) ** 2
+        lost = np.flatnonzero(found <= CANCELLATION[rows.dtype.itemsize] * added)
         step = max(1, _DENSE // rows.shape[1])
         for start in range(0, len(lost), step):
             part = lost[start : start + step]

@@ -21,6 +21,7 @@ from ..compiled.products import padded_width
 from ..sources.adapters import SelectedRows, Source
 from .cutting import Cuts, cut_stream, cut_visits, largest_part
 from .storage import NOBODY, Visited, consecutive_rows, dense_samples, sparse_samples
+from .units import divided
 
 # Numbers that a fit keeps for each sample: so many arrays of codes, and single ones.
 _CODES, _SINGLE = 3, 8
@@ -58,10 +59,14 @@ class Stream:
         Bytes; None stands for what is kept for each sample, and 256 MB for windows.
     graph : int
         Bytes of it that a graph takes.
+    unit : float
+        By which numbers are divided when they are read.
     """
 
-    def __init__(self, source: Source, max_memory: int | None, graph: int = 0) -> None:
-        self.source, self.max_memory, self.graph = source, max_memory, graph
+    def __init__(
+        self, source: Source, max_memory: int | None, graph: int = 0, unit: float = 1.0
+    ) -> None:
+        self.source, self.max_memory, self.graph, self.unit = source, max_memory, graph, unit
         self.shape: tuple[int, int] = source.shape
         self.dtype = np.dtype(np.float32 if source.dtype == np.float32 else np.float64)
         self.indptr: IntArray | None = getattr(source, "indptr", None)
@@ -72,11 +77,15 @@ class Stream:
 
     def __getitem__(self, numbers: IntArray) -> Stream:
         """Some of the samples."""
-        return Stream(SelectedRows(self.source, numbers), self.max_memory)
+        return Stream(SelectedRows(self.source, numbers), self.max_memory, unit=self.unit)
+
+    def __truediv__(self, unit: Any) -> Stream:
+        """The same samples in another unit."""
+        return Stream(self.source, self.max_memory, self.graph, self.unit * float(unit))
 
     def with_graph(self, size: int) -> Stream:
         """The same with a graph of so many bytes."""
-        stream = Stream(self.source, self.max_memory, size)
+        stream = Stream(self.source, self.max_memory, size, self.unit)
         if "survey" in self.__dict__:
             stream.__dict__["survey"] = self.survey
         return stream
@@ -288,6 +297,8 @@ class StreamStorage:
         start, stop = (int(self._cuts.bounds[chunk]) for chunk in chunks)
         window = Window(chunks, start, stop)
         window.rows = self._sparse(start, stop) if self.sparse else self._dense(start, stop)
+        if self._stream.unit != 1:
+            window.rows = divided(window.rows, self._stream.unit)
         return window
 
     def _sparse(self, start: int, stop: int) -> Any:
@@ -375,4 +386,5 @@ class StreamStorage:
             Visited(self._checked(self._stream.source.read(i, i + 1), i, i + 1)).dense()
             for i in numbers
         ]
-        return np.concatenate(found).astype(self.dtype, copy=False)
+        rows = np.concatenate(found).astype(self.dtype, copy=False)
+        return divided(rows, self._stream.unit)

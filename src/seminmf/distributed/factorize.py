@@ -219,7 +219,7 @@ class _Fit:
             )
             lengths = float(np.linalg.norm(basis, axis=0).sum())
             value = objective.total(loss, 0.0, penalty, lengths)
-            if value <= best.objective + ROUND_OFF * nothing:
+            if value <= best.objective + ROUND_OFF[basis.dtype.itemsize] * nothing:
                 self.shards.map(steps.take_kept)
                 best.history[-1] = float(value)
         elsewhere: list[Any] = [None] * len(self.shards)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray, IntArray
-from ..data import Engine
+from ..data import Engine, power_of_two
 from ..data.samples import weighted_median
 from ..problem.basis import Basis, LeastSquaresBasis
 from ..solve import starts
@@ -171,6 +171,10 @@ def _raise_codes(shard: Shard, least: float) -> None:
     np.maximum(shard.codes, shard.codes.dtype.type(least), out=shard.codes)
 
 
+def _divide_codes(shard: Shard, unit: Any) -> None:
+    shard.codes /= unit
+
+
 def _code_square(shard: Shard) -> float:
     return float(np.vdot(shard.codes, shard.codes))
 
@@ -232,4 +236,7 @@ def make_start(plan: Plan, engine: RemoteEngine, rng: Any, number: int) -> Float
     if plan.nonnegative or plan.solver == "mu":
         largest = max(shards.map(_largest_code))
         shards.map(_raise_codes, starts.LEAST_SHARE * largest)
-    return np.ascontiguousarray(basis, dtype)
+    # As `solve.starts.unit_free_codes`.
+    unit = dtype.type(power_of_two(plan.length))
+    shards.map(_divide_codes, unit)
+    return np.ascontiguousarray(basis * unit, dtype)

@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._types import FloatArray, IntArray
 from ..compiled.threads.openmp import shared_if_worth
+from ..compiled.threads.team import Team
 
 
 class Search(Protocol):
@@ -37,12 +38,12 @@ class Exact:
     def neighbours(self) -> IntArray:
         if self._n_neighbors == 0:
             return np.empty((self._search.n_samples_fit_, 0), np.int64)
-        with self._threads(self._search.n_samples_fit_):
+        with _blas_held(), self._threads(self._search.n_samples_fit_):
             found: IntArray = self._search.kneighbors(return_distance=False)
         return found
 
     def query(self, features: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
-        with self._threads(features.shape[0]):
+        with _blas_held(), self._threads(features.shape[0]):
             distances, indices = self._search.kneighbors(features, n_neighbors)
         return indices, distances
 
@@ -50,3 +51,10 @@ class Exact:
         """For a search of so many samples."""
         search = self._search
         return shared_if_worth(float(count) * search.n_samples_fit_ * search.n_features_in_)
+
+
+def _blas_held() -> Team:
+    """scikit-learn holds BLAS to one thread while it searches, and where Ctrl-C comes at the wrong
+    moment leaves it there. A team does the same around it, and gives the threads back.
+    """
+    return Team(operations=0.0, most=1)

@@ -38,6 +38,7 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
 
     def check_values(low: float, high: float) -> None:
         check.check_range(low, high, settings.nonnegative, dtype)
+        check.check_ordinary(low, high, dtype)
 
     fitted = factorize(
         table, check_values, make_plan, graph, settings.n_neighbors, LANDMARKS,

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
-from ..data import Engine
+from ..data import Engine, divided
 from ..data.samples import distinct_rows
 
 if TYPE_CHECKING:
@@ -20,6 +20,12 @@ _SAME = {8: 1e-7, 4: 1e-3}
 
 def outlier_scores(model: Any, X: Any) -> FloatArray:
     """Scores of samples, checked, in a fitted factorization."""
+    unit = model._projector.unit
+    return _scores(model, divided(X, unit)) * unit
+
+
+def _scores(model: Any, X: Any) -> FloatArray:
+    """All in the unit of the model's projector, as what follows."""
     from ..solve.outliers import refer, residuals_of
 
     projector = model._projector
@@ -54,8 +60,10 @@ def _fitted(model: Any, rows: Any) -> Fitted:
     """The fit of some of its samples, without a graph."""
     from ..solve.outliers import Fitted
 
+    projector = model._projector
+    residuals = model.residuals_[rows] / projector.unit
     return Fitted(
-        model._projector.basis, model.codes_[rows], model.residuals_[rows], model.loss_,
+        projector.basis, model.codes_[rows], residuals, projector.loss,
         model._parts["nonnegative"],
     )  # fmt: skip
 
@@ -65,12 +73,12 @@ def _reference(model: Any) -> Reference:
     from ..solve.outliers import Fitted, refer
 
     if getattr(model, "_outlier_reference", None) is None:
-        projector = model._projector
+        projector = model._projector.inside
         index, codes = projector.index, projector.training_codes
         model._outlier_reference = refer(
             index.samples,
             Fitted(
-                projector.basis, codes, projector.residuals(index.samples, codes), model.loss_,
+                projector.basis, codes, projector.residuals(index.samples, codes), projector.loss,
                 model._parts["nonnegative"], index, getattr(model, "_links", None),
             ),
         )  # fmt: skip
@@ -83,8 +91,9 @@ def _is_training_set(model: Any, X: Any) -> bool:
     if X.shape[0] != len(model.codes_):
         return False
     codes = model.codes_.astype(X.dtype, copy=False)
-    found = model._projector.residuals(X, codes)
+    projector = model._projector
+    found = projector.inside.residuals(X, codes)
     squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
     lengths = np.sqrt(np.asarray(squares, dtype=np.float64).ravel()) + found
     share = _SAME[min(X.dtype.itemsize, model.codes_.dtype.itemsize)]
-    return bool((np.abs(found - model.residuals_) <= share * lengths).all())
+    return bool((np.abs(found - model.residuals_ / projector.unit) <= share * lengths).all())

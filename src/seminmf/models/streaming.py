@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray
 from .persistence import Saveable
@@ -101,7 +99,8 @@ class _Streaming(Saveable):
         from ..data import entry_range
 
         X = check_in_memory(self, X, "partial_fit")
-        check_batch(*entry_range(X), self._parts["nonnegative"], X.dtype)
+        low, high = entry_range(X)
+        check_batch(low, high, self._parts["nonnegative"], X.dtype, self._projector.unit)
         weights = check_weights(sample_weight, X)
         share = None if weights is None else weights.astype(X.dtype)
         return self._go_on(X, share, forgetting)
@@ -125,35 +124,36 @@ class _Streaming(Saveable):
             graph="knn", callback=None, checkpoint=None, before=None,
             tol=min(checked.tol, _FIRST_TOL), max_iter=max(checked.max_iter, _FIRST_ITERATIONS),
         )  # fmt: skip
-        with warnings.catch_warnings():
-            # How near it came is of no interest: the next batches go on.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            self._keep(train(X, settings, weights), weights)
+        # How near it came is of no interest: the next batches go on.
+        self._keep(train(X, settings, weights, complain=False), weights)
         self.converged_ = False  # on this batch perhaps, but that is not what it is about
         return self
 
     def _go_on(self, X: Any, share: FloatArray | None, forgetting: float) -> Self:
+        from ..data import divided
         from ..problem.objective import Objective
         from ..solve.projection import Projector
         from ..solve.streams import Past, absorb, basis_rule
 
         now = self._projector
-        past = self._memory or Past(self.codes_, self.residuals_, self._sample_weight)
-        beta = 0.0 if now.penalty is None else self.beta_ / past.weight
+        unit, scale = now.unit, now.unit**now.loss.power
+        past = self._memory or Past(self.codes_, self.residuals_ / unit, self._sample_weight)
+        beta = 0.0 if now.penalty is None else self.beta_ * (unit / scale) / past.weight
         objective = Objective(now.loss, now.graph, 0.0, beta, now.penalty, now.mu)
         rule = basis_rule(self._parts["nonnegative"])
-        found = absorb(X, share, self.components_.T, past, objective, rule, forgetting)
+        found = absorb(divided(X, unit), share, now.basis, past, objective, rule, forgetting)
         basis = found.basis.astype(X.dtype)
         self._memory, self._sample_weight = found.memory, None
         self._links = self._member = None
         self._projector = Projector(
-            basis, now.loss, now.graph, penalty=now.penalty, mu=now.mu
+            basis, now.loss, now.graph, penalty=now.penalty, mu=now.mu, unit=unit
         )  # fmt: skip
-        self.components_ = np.ascontiguousarray(basis.T)
-        self.codes_, self.residuals_ = found.codes, found.residuals
-        self.objective_, self.objective_history_ = found.objective, np.array([found.objective])
+        number, value = basis.dtype.type(unit), found.objective * scale
+        self.components_ = np.ascontiguousarray(basis.T) * number
+        self.codes_, self.residuals_ = found.codes, found.residuals * number
+        self.objective_, self.objective_history_ = value, np.array([value])
         self.n_iter_, self.converged_, self.kkt_residual_ = 1, False, np.nan
-        self.alpha_, self.beta_ = 0.0, beta * found.memory.weight
+        self.alpha_, self.beta_ = 0.0, beta * (scale / unit) * found.memory.weight
         return self
 
     def _saved_state(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray, IntArray
-from ..data import Engine, Stream, entry_range, graph_size, squares_of
+from ..data import Engine, Stream, divided, entry_range, graph_size, squares_of, unit_of
 from ..data.features import features_of, leading_directions
 from ..data.samples import checksum, distinct_rows, typical_length
 from ..graph import neighbours as graphs
@@ -122,6 +122,25 @@ class Settings:
         auto = self.alpha == "auto"
         return bool((auto and self.strength > 0 and self.beta != 0) or (not auto and self.alpha))
 
+    def in_units(self, unit: float) -> Settings:
+        """The same fit for X / unit, with an objective that is smaller by unitᵖ."""
+        if unit == 1:
+            return self
+        scale, callback = unit**self.loss.power, self.callback
+        factors: dict[str, Any] = {}
+        for name in ("init", "before"):
+            given = getattr(self, name)
+            if isinstance(given, tuple):
+                factors[name] = divided(given[0], unit), given[1]
+        return replace(
+            self,
+            alpha=check.in_proportion("alpha", self.alpha, scale),
+            beta=check.in_proportion("beta", self.beta, scale / unit),
+            loss=self.loss.in_units(unit),
+            callback=None if callback is None else _in_units_of_x(callback, unit, scale),
+            **factors,
+        )
+
     def _checked_penalty(self) -> CodesPenalty | None:
         """The penalty on the codes; None if its strength is zero."""
         l1, penalty = check.check_number("l1", self.l1), self.codes_penalty
@@ -180,6 +199,20 @@ class Trained:
     """For each sample its number among the distinct ones; None if all are."""
     graph: dict[str, Any] | None
     """How the graph was made, see the attribute ``graph_``; None without one."""
+
+    def in_units_of_x(self, unit: float) -> Trained:
+        """What a fit to X / unit found, for X."""
+        if unit == 1:
+            return self
+        solution, scale = self.solution, unit**self.solution.problem.loss.power
+        number = solution.basis.dtype.type(unit)
+        solution.basis, solution.residuals = solution.basis * number, solution.residuals * number
+        solution.history = [value * scale for value in solution.history]
+        solution.problem = replace(solution.problem, loss=solution.problem.loss.in_units(1 / unit))
+        return replace(
+            self, alpha=self.alpha * scale, beta=self.beta * scale / unit, mu=self.mu * scale,
+            projector=replace(self.projector, unit=unit),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -289,12 +322,26 @@ def _graph_of_stream(
     return matrix, index, made
 
 
-def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
-    """Fit the model that the settings describe to (weighted) samples."""
+def train(
+    X: Any, settings: Settings, weights: FloatArray | None, *, complain: bool = True
+) -> Trained:
+    """Fit the model that the settings describe to (weighted) samples.
+
+    Complain, unless told not to, where it ends before it has converged.
+    """
     settings = settings.checked(X.shape, X.dtype)
     if isinstance(X, Stream):
         settings.check_stream(X)
-    check.check_range(*entry_range(X), settings.nonnegative, X.dtype)
+    low, high = entry_range(X)
+    check.check_range(low, high, settings.nonnegative, X.dtype)
+    unit = unit_of(max(-low, high), X.dtype)
+    trained = _train(divided(X, unit), settings.in_units(unit), weights).in_units_of_x(unit)
+    warn_of(trained.solution, settings if complain else replace(settings, tol=0.0))
+    return trained
+
+
+def _train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
+    """The same with checked settings, for data of ordinary size."""
     coupled = settings.coupled
     if coupled and isinstance(settings.graph, str):
         check.check_neighbours(settings.n_neighbors, X.shape[0])
@@ -327,7 +374,6 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
 
     plan, rng = settings.plan(alpha, beta, mu, length), settings.random_state
     solution = factorize(data, plan, squares, matrix, share, rng)
-    warn_of(solution, settings)
     problem = solution.problem
     codes = None if index is None else solution.codes
     if isinstance(data, Stream) and index is not None:
@@ -357,6 +403,19 @@ def _restrict(settings: Settings, X: Any, member: IntArray) -> Settings:
         whole = graphs.given_graph(settings.graph, X.shape[0])
         settings = replace(settings, graph=whole[kept][:, kept])
     return settings
+
+
+def _in_units_of_x(callback: Callback, unit: float, scale: float) -> Callback:
+    """A callback that sees a fit to X / unit as one to X."""
+
+    def wrapped(progress: Progress) -> object:
+        def factors() -> tuple[FloatArray, FloatArray]:
+            basis, codes = progress.factors()
+            return basis * basis.dtype.type(unit), codes
+
+        return callback(replace(progress, objective=scale * progress.objective, factors=factors))
+
+    return wrapped
 
 
 def _with_all_samples(callback: Callback, X: Any, member: IntArray) -> Callback:

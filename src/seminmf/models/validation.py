@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -21,8 +22,13 @@ from .gaps import find_gaps
 DTYPES = (np.float64, np.float32)
 SOLVERS = ("cd", "mu")
 STARTS = ("auto", "random", "svd", "kmeans", "exemplar")
-# Squares of entries beyond these overflow or vanish; keyed by the bytes of a number.
-_RANGE = {8: (1e-150, 1e150), 4: (1e-18, 1e18)}
+# With larger or smaller entries the objective, or lengths, overflow or vanish; by the bytes of a
+# number.
+_RANGE = {8: (1e-150, 1e150), 4: (1e-36, 1e36)}
+# Squares of larger entries overflow.
+_MOST_SQUARED = {8: 1e150, 4: 1e18}
+# Penalties beyond these, in units of the data, are as good as none, or leave nothing of the data.
+_MOST_APART = 1e-100, 1e100
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
@@ -121,7 +127,7 @@ def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> An
     )
     if not gaps:
         _check_finite(found, getattr(estimator, "feature_names_in_", None))
-    return found
+    return _narrow(found)
 
 
 def _check_finite(X: Any, names: Any) -> None:
@@ -148,6 +154,15 @@ def check_in_memory(estimator: Any, X: Any, method: str, gaps: bool = False) -> 
             "for example of some rows: samples that are not all of the fit are new to it."
         )
     return _validated(estimator, X, gaps, reset=False)
+
+
+def _narrow(X: Any) -> Any:
+    """CSR with indices of 32 bits where these are enough: k-means and others take no wider ones."""
+    wide = sp.issparse(X) and X.indices.dtype != np.int32
+    if not wide or max(X.nnz, *X.shape) >= 2**31:
+        return X
+    parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return type(X)(parts, shape=X.shape)
 
 
 def given(X: Any) -> Any:
@@ -283,24 +298,53 @@ def check_range(low: float, high: float, nonnegative: bool, dtype: Any) -> None:
             f"X is constant: all its entries are {low:g}, so there is nothing to factorize. "
             "Check how the data were loaded."
         )
-    check_batch(low, high, nonnegative, dtype, _RANGE[dtype.itemsize][0])
+    _check_sizes_and_signs(low, high, nonnegative, dtype, _RANGE[dtype.itemsize])
 
 
-def check_batch(
-    low: float, high: float, nonnegative: bool, dtype: Any, least: float = -1.0
+def check_batch(low: float, high: float, nonnegative: bool, dtype: Any, unit: float) -> None:
+    """The same for a batch that is added to others in this unit; it may be constant, or small."""
+    most = _MOST_SQUARED[dtype.itemsize] * unit
+    _check_sizes_and_signs(low, high, nonnegative, dtype, (-1.0, most))
+
+
+def check_ordinary(low: float, high: float, dtype: Any) -> None:
+    """For data that nobody divides by a number first."""
+    from ..data import unit_of
+
+    unit = unit_of(max(-low, high), dtype)
+    if unit != 1:
+        raise ValueError(
+            f"X has entries up to {max(-low, high):g} in absolute value, and a Dask array is not "
+            f"brought to another size. Rescale X, for example X / {unit:g}."
+        )
+
+
+def _check_sizes_and_signs(
+    low: float, high: float, nonnegative: bool, dtype: Any, sizes: tuple[float, float]
 ) -> None:
-    """The same for a batch that is added to others; it may be constant, or small."""
     if nonnegative and low < 0:
         raise ValueError(
             f"Negative values in data passed to X in NMF.fit: the smallest is {low:g}. "
             "Use SemiNMF or L21SemiNMF, which take mixed signs."
         )
     largest = max(abs(low), abs(high))
-    if not least < largest < _RANGE[dtype.itemsize][1]:
+    if not sizes[0] < largest < sizes[1]:
         raise ValueError(
-            f"X has entries up to {largest:g} in absolute value, whose squares are outside the "
-            f"range of {dtype}. Rescale X, for example X / {largest:g}."
+            f"X has entries up to {largest:g} in absolute value: sums of their squares would be "
+            f"outside the range of {dtype}. Rescale X, for example X / {largest:g}."
         )
+
+
+def in_proportion(name: str, value: Any, unit: float) -> Any:
+    """A penalty in a unit of X, for data far from the size of one."""
+    if value == "auto" or value == 0:
+        return value
+    if not _MOST_APART[0] < value / unit < _MOST_APART[1]:
+        raise ValueError(
+            f'{name}={value:g} is out of all proportion to X. Leave it at "auto", which sets it '
+            "from `strength`, or rescale X."
+        )
+    return value / unit
 
 
 def check_start(init: Any, n: int, m: int, k: int, nonnegative: bool, dtype: Any) -> Any:
@@ -398,5 +442,5 @@ def warn_if_lopsided(alpha: float, beta: float) -> None:
             f"scale of the factors. Give both a positive value (only their product matters), "
             f'leave both at "auto", or set both to zero.',
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )

@@ -20,13 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import log1p
+from math import isclose, log1p
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.base import clone
 
 from .._types import FloatArray
-from .parts import TRIED, Part, agree, slope_of
+from .parts import TRIED, Part, agree, argument_names, slope_of
+
+# Squares of parameters beyond these are out of range.
+_LEAST, _MOST = 1e-150, 1e150
 
 __all__ = ["Cauchy", "Huber", "Loss", "Norm", "SquaredNorm", "loss_of"]
 
@@ -55,6 +59,26 @@ class Loss(Part):
     def resolved(self, typical_residual: float) -> Loss:
         """With numbers for what is left to the data."""
         return self if self.is_resolved else self.with_scale(self.typical * typical_residual)
+
+    def in_units(self, unit: float) -> Loss:
+        """The loss ρ' with ρ'(t) = ρ(unit·t) / unitᵖ: all its parameters are lengths."""
+        if unit == 1 or not argument_names(self.value):
+            return self
+        lengths = {
+            name: value if value == "auto" else value / unit
+            for name, value in self.parameters.items()
+        }
+        found: Loss = clone(self).set_params(**lengths)
+        if not found.is_resolved:
+            return found
+        t = max(self.numbers())
+        here, there = self.value(t, *self.numbers()), found.value(t / unit, *found.numbers())
+        if not isclose(there * unit**self.power, here, rel_tol=1e-6):
+            raise ValueError(
+                f"{self!r} has parameters that are no lengths, so that it cannot be used with data "
+                f"of this size. Rescale X, for example X / {unit:g}."
+            )
+        return found
 
     def block(self, dtype: Any) -> Any:
         """The compiled loop over many lengths."""
@@ -86,6 +110,11 @@ class Loss(Part):
         for name, value in zip(known.parameters, known.numbers(), strict=True):
             if value <= 0:
                 raise ValueError(f"{type(self).__name__}: {name} must be positive, got {value!r}.")
+            if not _LEAST < value < _MOST:
+                raise ValueError(
+                    f"{type(self).__name__}: {name} must be between {_LEAST:g} and {_MOST:g}, got "
+                    f"{value!r}. Rescale X and it."
+                )
         fault = _fault(self.value, self.weight, known.numbers())
         if fault:
             raise ValueError(f"{self!r} cannot be used: {fault}")

@@ -44,7 +44,7 @@ class Part(BaseEstimator):
     @property
     def parameters(self) -> dict[str, Any]:
         """The attributes that the functions take, in their order."""
-        names = _names(self.value)
+        names = argument_names(self.value)
         missing = [name for name in names if not hasattr(self, name)]
         if missing:
             raise TypeError(
@@ -56,7 +56,7 @@ class Part(BaseEstimator):
     @property
     def is_resolved(self) -> bool:
         """Whether all its parameters are numbers, and none is left to the data."""
-        if not _names(self.value):
+        if not argument_names(self.value):
             return True
         return all(value != "auto" for value in self.parameters.values())
 
@@ -72,7 +72,7 @@ class Part(BaseEstimator):
 
     def numbers(self) -> tuple[float, ...]:
         """The parameters as finite numbers."""
-        if not _names(self.value):
+        if not argument_names(self.value):
             return ()
         for name, value in self.parameters.items():
             number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
@@ -84,7 +84,7 @@ class Part(BaseEstimator):
 
 
 @lru_cache(maxsize=64)
-def _names(function: Any) -> tuple[str, ...]:
+def argument_names(function: Any) -> tuple[str, ...]:
     """Of the arguments behind the first."""
     return tuple(inspect.signature(function).parameters)[1:]
 

@@ -42,8 +42,9 @@ _RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
 SHORTEST = 1e-3
 # With fewer samples than this many per component, samples themselves may be the best basis.
 _FEW_SAMPLES = 20
-# Differences of the objective below this share of what it is for V = 0 mean nothing.
-ROUND_OFF = 1e-14
+# Differences of the objective below this share of what it is for V = 0 mean nothing, and lengths
+# below this share of a typical one have no digits; keyed by bytes per number.
+ROUND_OFF = {8: 1e-14, 4: 1e-6}
 # With so many features per component a second sweep over the codes takes little beside the products
 # with X. More than two bring nothing (docs/constants.md).
 _FEATURES_FOR_TWO_SWEEPS = 12
@@ -186,9 +187,11 @@ def _data_start(
         return starts.exemplar_start(engine, k, rng)
     weights = _start_weights(plan, engine, share)
     if plan.nonnegative:
-        return starts.nonnegative_svd_start(engine, k, weights, rng)
+        start = starts.nonnegative_svd_start(engine, k, weights, rng)
+        return starts.unit_free_codes(*start, plan.length)
     refine = plan.alpha == 0 and plan.loss.quadratic
     start = starts.svd_start(engine, k, weights, rng, refine)
+    start = starts.unit_free_codes(*start, plan.length)
     robust_alone = not plan.loss.quadratic and plan.alpha == 0 and plan.solver == "cd"
     if plan.init == "auto" and robust_alone and engine.n_samples <= _FEW_SAMPLES * k:
         # So few samples may be best explained by k of them, exactly: take the better start.
@@ -212,15 +215,18 @@ def code_length(square: float, n_samples: int) -> float:
 
 
 def floors_for(plan: Plan, basis: FloatArray, code: float) -> Floors:
-    """The paper's floors for its algorithm; in proportion to the data for ours.
+    """The paper's floors for its algorithm, unless residuals have larger round-off; in proportion
+    to the data for ours.
 
     ``code`` is the typical length of a code.
     """
-    if plan.solver == "mu":
-        return PAPER_FLOORS
-    share = _RELATIVE_FLOOR[basis.dtype.itemsize]
+    paper, size = plan.solver == "mu", basis.dtype.itemsize
+    share = (ROUND_OFF if paper else _RELATIVE_FLOOR)[size]
+    shortest = share * (plan.length or 1.0)
+    if paper:
+        return replace(PAPER_FLOORS, residual=max(shortest, PAPER_FLOORS.residual))
     vector = float(np.linalg.norm(basis, axis=0).mean()) or 1.0
-    return Floors(share * (plan.length or 1.0), share * code, share * vector)
+    return Floors(shortest, share * code, share * vector)
 
 
 def _polish(solution: Solution, share: FloatArray | None) -> None:
@@ -239,7 +245,7 @@ def _polish(solution: Solution, share: FloatArray | None) -> None:
     loss, penalty = objective.loss.total(residuals, share), objective.codes_penalty(codes, share)
     value = objective.total(loss, 0.0, penalty, float(np.linalg.norm(solution.basis, axis=0).sum()))
     nothing = objective.loss.total(np.sqrt(engine.squares), share)
-    if value <= solution.objective + ROUND_OFF * nothing:
+    if value <= solution.objective + ROUND_OFF[codes.itemsize] * nothing:
         solution.codes, solution.residuals = codes, residuals
         solution.history[-1] = value
 
@@ -318,9 +324,9 @@ def factorize(
                 best = solution
         assert best is not None
         if plan.solver == "cd":
+            finish.drop_parts(best)
             if graph is None:
                 _polish(best, share)
-            finish.drop_parts(best)
         best.kkt_residual = kkt_residual(
             best.problem, best.space.engine, graph, share, (best.basis, best.codes),
             best.residuals, plan.nonnegative,

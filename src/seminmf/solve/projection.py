@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from ..compiled.single import nnls_rows, reweighted_rows
+from ..compiled.single import careful_rows, nnls_rows, reweighted_rows
 from ..compiled.state import Graph, Ties
-from ..data import Engine, Visited
+from ..data import Engine, Visited, divided
 from ..graph.index import NeighbourIndex
 from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
@@ -26,21 +26,39 @@ def nonnegative_codes(
     basis: FloatArray,
     codes: FloatArray,
     stiffness: FloatArray | None = None,
-    pull: FloatArray | None = None,
+    pull: Any = None,
 ) -> None:
     """Non-negative least squares for all samples at once, in place.
 
-    ``codes`` gives the supports to start from. With ``stiffness`` c_i and ``pull`` p_i each sample
-    minimises ‖x_i − Uv‖² + c_i ‖v‖² − 2 v·p_i.
+    ``codes`` gives the supports to start from. With ``stiffness`` c_i and ``pull`` p_i, which come
+    together, each sample minimises ‖x_i − Uv‖² + c_i ‖v‖² − 2 v·p_i.
     """
-    omega = (basis.T @ basis).astype(np.float64)
-    stiff = np.zeros(engine.n_samples) if stiffness is None else stiffness
+    if stiffness is not None:
+        omega = (basis.T @ basis).astype(np.float64)
 
-    def visit(rows: slice, _: Visited, phi: Any) -> None:
-        right = phi.astype(np.float64) if pull is None else phi + pull[rows]
-        nnls_rows(right, omega, stiff[rows], codes[rows])
+        def visit_tied(rows: slice, _: Visited, phi: Any) -> None:
+            nnls_rows(phi + pull[rows], omega, stiffness[rows], codes[rows])
 
-    engine.map_rows(basis, visit)
+        engine.map_rows(basis, visit_tied)
+        return
+    # Without a tie the scale of a part may be anywhere between basis and codes. In units of its
+    # own, a power of two, no product leaves the range of numbers.
+    units = np.ldexp(1.0, np.frexp(np.abs(basis).max(axis=0))[1])
+    exact = basis.astype(np.float64) / units
+    omega = exact.T @ exact
+
+    def visit(rows: slice, visited: Visited, phi: Any) -> None:
+        found = codes[rows] * units
+        doubtful = nnls_rows(phi.astype(np.float64), omega, np.zeros(len(found)), found)
+        if doubtful.any():
+            orthonormal, factor = np.linalg.qr(exact)
+            targets = visited.chosen(np.flatnonzero(doubtful)).times(orthonormal)
+            again = np.empty((len(targets), len(units)))
+            careful_rows(targets, factor, again)
+            found[doubtful] = again
+        codes[rows] = found / units
+
+    engine.map_rows(exact.astype(basis.dtype, copy=False), visit)
 
 
 def _reweighted_codes(
@@ -50,8 +68,11 @@ def _reweighted_codes(
     links: sp.csr_array,
     anchors: FloatArray,
     codes: FloatArray,
-) -> None:
-    """The problem of each sample for any loss and penalty, from ``codes`` and in their place."""
+) -> FloatArray:
+    """The problem of each sample for any loss and penalty, from ``codes`` and in their place.
+
+    Returns what it is there.
+    """
     orthonormal, factor = np.linalg.qr(basis.astype(np.float64))
     if factor.shape[0] < factor.shape[1]:
         # More components than features: the kernel wants a square factor.
@@ -62,7 +83,7 @@ def _reweighted_codes(
     terms = objective.terms(np.float64, 0.0)
     nobody, numbers = np.zeros((0, 4), np.int32), np.zeros(0, np.int64)
 
-    def visit(rows: slice, visited: Visited, targets: Any) -> None:
+    def visit(rows: slice, visited: Visited, targets: Any) -> FloatArray:
         beyond = visited.residuals(targets, directions).astype(np.float64) ** 2
         first, last = links.indptr[rows.start], links.indptr[rows.stop]
         indptr = (links.indptr[rows.start : rows.stop + 1] - first).astype(np.int64)
@@ -76,10 +97,11 @@ def _reweighted_codes(
             penalty=float(objective.mu),
         )  # fmt: skip
         found = codes[rows].astype(np.float64)
-        reweighted_rows(ties, targets.astype(np.float64), factor, beyond, anchors, found)
+        values = reweighted_rows(ties, targets.astype(np.float64), factor, beyond, anchors, found)
         codes[rows] = found
+        return np.asarray(values)
 
-    engine.map_rows(directions, visit)
+    return np.concatenate(engine.map_rows(directions, visit))
 
 
 def solve_codes(
@@ -97,21 +119,39 @@ def solve_codes(
     """
     plain = objective.penalty is None
     if links is None or anchors is None:
+        before = codes.copy()
         nonnegative_codes(engine, basis, codes)
         # Every loss grows, so that the shortest residual is the best, unless a penalty counts too.
-        if plain:
-            return
-        links, anchors = sp.csr_array((engine.n_samples, 1)), np.zeros((1, basis.shape[1]))
-    elif plain and objective.loss.quadratic and objective.graph.quadratic:
+        if not plain:
+            _penalized_codes(engine, basis, objective, before, codes)
+        return
+    if plain and objective.loss.quadratic and objective.graph.quadratic:
         stiffness = objective.alpha * np.asarray(links.sum(axis=1)).ravel()
         nonnegative_codes(engine, basis, codes, stiffness, objective.alpha * (links @ anchors))
         return
-    else:
-        counts = np.maximum(np.diff(links.indptr), 1)
-        codes[:] = sp.csr_array(
-            (np.ones(links.nnz), links.indices, links.indptr), links.shape
-        ) @ anchors / counts[:, None]  # fmt: skip
+    # Half of the mean of the neighbours' codes: at one of these, as where they are all the same,
+    # an edge of length zero would hold the code.
+    counts = np.maximum(np.diff(links.indptr), 1)
+    ones = sp.csr_array((np.ones(links.nnz), links.indices, links.indptr), links.shape)
+    codes[:] = 0.5 * (ones @ anchors) / counts[:, None]
     _reweighted_codes(engine, basis, objective, links, anchors, codes)
+
+
+def _penalized_codes(
+    engine: Engine, basis: FloatArray, objective: Objective, before: FloatArray, codes: FloatArray
+) -> None:
+    """With a penalty on the codes, from the best of several starts, in the place of ``codes``.
+
+    Those of least squares may fit exactly, and a residual of zero holds them, whatever the penalty
+    would gain; from zero, and from codes that are known, reweighting only goes down.
+    """
+    nobody, nothing = sp.csr_array((engine.n_samples, 1)), np.zeros((1, basis.shape[1]))
+    best = _reweighted_codes(engine, basis, objective, nobody, nothing, codes)
+    others = [np.zeros_like(codes), before] if before.any() else [before]
+    for found in others:
+        values = _reweighted_codes(engine, basis, objective, nobody, nothing, found)
+        better = values < best
+        codes[better], best[better] = found[better], values[better]
 
 
 @dataclass(frozen=True)
@@ -143,6 +183,8 @@ class Projector:
     mu: float = 0.0
     index: NeighbourIndex | None = None
     training_codes: FloatArray | None = None
+    unit: float = 1.0
+    """By which samples are divided: that of the basis, of the index and of all lengths here."""
 
     def __post_init__(self) -> None:
         """What does not fit would be read or called by the compiled loops all the same."""
@@ -166,14 +208,20 @@ class Projector:
     def _objective(self) -> Objective:
         return Objective(self.loss, self.graph, alpha=self.alpha, penalty=self.penalty, mu=self.mu)
 
+    @property
+    def inside(self) -> Projector:
+        """The same for samples that have been divided by the unit already."""
+        return replace(self, unit=1.0)
+
     def codes(self, X: Any) -> FloatArray:
-        return self._solve(X) if self.index is None else self.place(X).codes
+        return self._solve(divided(X, self.unit)) if self.index is None else self.place(X).codes
 
     def place(self, X: Any) -> Placed:
         """Codes and neighbours in a model with a graph."""
         index, trained = self.index, self.training_codes
         if index is None or trained is None:
             raise ValueError("a model without a graph has no neighbours")
+        X = divided(X, self.unit)
         if sp.issparse(X) != sp.issparse(index.samples):
             X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
         known = index.known(X)
@@ -202,9 +250,9 @@ class Projector:
 
     def residuals(self, X: Any, codes: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖."""
-        engine = Engine(X, self.basis.shape[1])
-        with engine:
-            return engine.residuals(self.basis.astype(X.dtype, copy=False), codes)
+        with Engine(divided(X, self.unit), self.basis.shape[1]) as engine:
+            found = engine.residuals(self.basis.astype(X.dtype, copy=False), codes)
+        return found * found.dtype.type(self.unit)
 
     def _solve(
         self, X: Any, links: sp.csr_array | None = None, anchors: FloatArray | None = None

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg as la
 
 from .._types import FloatArray
-from ..data import Engine
+from ..data import Engine, power_of_two
 from ..data.samples import weighted_median
 from ..problem.basis import Basis, LeastSquaresBasis
 from .projection import nonnegative_codes
@@ -176,6 +176,16 @@ def above_zero(factor: FloatArray) -> FloatArray:
     """
     raised: FloatArray = np.maximum(factor, factor.dtype.type(LEAST_SHARE) * factor.max())
     return raised
+
+
+def unit_free_codes(basis: FloatArray, codes: FloatArray, length: float) -> Start:
+    """A start from axes of length one, with the unit of X in the basis, where penalties expect it.
+
+    ``length`` is the typical length of a sample; of it a power of two is taken, so that no digit
+    changes.
+    """
+    unit = basis.dtype.type(power_of_two(length))
+    return basis * unit, codes / unit
 
 
 def _leading_axes(

@@ -70,7 +70,7 @@ class Crew:
         self._fastest = inf
         self._pause = _SHORTEST
         self._alone_until = -inf
-        self._closed = False
+        self._generation = 0
 
     def call(
         self, function: Shared, rooms: list[Any], arguments: tuple[Any, ...], phases: int,
@@ -114,25 +114,25 @@ class Crew:
         if not self._threads:
             for place in range(self.helpers):
                 thread = threading.Thread(
-                    target=self._serve, args=(place,), name="seminmf", daemon=True
+                    target=self._serve, args=(place, self._generation), name="seminmf", daemon=True
                 )
-                self._threads.append(thread)
                 thread.start()
+                self._threads.append(thread)
         elif self._asleep:
             with self._awake:
                 self._awake.notify_all()
 
-    def _serve(self, place: int) -> None:
+    def _serve(self, place: int, generation: int) -> None:
         last = 0
-        while (number := self._take_part(place, last)) is not None:
+        while (number := self._take_part(place, last, generation)) is not None:
             if number == last:
-                self._sleep(last)
+                self._sleep(last, generation)
             last = number
 
-    def _take_part(self, place: int, last: int) -> int | None:
+    def _take_part(self, place: int, last: int, generation: int) -> int | None:
         """Come along if there is a call after the ``last``; its number, or None to go home."""
         present = self._call
-        if self._closed or present is None:
+        if self._generation != generation or present is None:
             return None
         number, helpers, function, parts = present
         if number != last and place < helpers:
@@ -143,25 +143,30 @@ class Crew:
             _watch(self._bell, number, _OFFERS)
         return number
 
-    def _sleep(self, last: int) -> None:
+    def _sleep(self, last: int, generation: int) -> None:
         with self._awake:
             self._asleep += 1
             # After `_asleep` was set: either the caller sees that, or its call is seen here.
             self._awake.wait_for(
-                lambda: self._closed or self._call is None or self._call[0] != last
+                lambda: (
+                    self._generation != generation or self._call is None or self._call[0] != last
+                )
             )
             self._asleep -= 1
 
     def close(self) -> None:
-        """Send the helpers home."""
-        self._closed = True
-        self._call = None
-        self._bell[0] = -1  # for those who watch it
-        with self._awake:
-            self._awake.notify_all()
+        """Send the helpers home, and wait until they are."""
+        self.abandon()
         for thread in self._threads:
             thread.join()
         self._threads = []
         # Ready for more, should there be any.
         self._bell[0] = self._number
-        self._closed = False
+
+    def abandon(self) -> None:
+        """Tell the helpers to go home. Who was called by nobody's list hears it as well."""
+        self._generation += 1
+        self._call = None
+        self._bell[0] = -1  # for those who watch it
+        with self._awake:
+            self._awake.notify_all()

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from threading import Lock
+from threading import RLock
 from types import TracebackType
 from typing import Any, TypeVar
+from weakref import finalize
 
 from threadpoolctl import ThreadpoolController
 
@@ -39,45 +40,63 @@ def _blas() -> tuple[Any, ...]:
 
 
 class _Process:
-    """What the teams of one process have in common: their number, and BLAS held to one thread."""
+    """What the teams of one process have in common: which are at work, and BLAS held to one thread.
+
+    Ctrl-C may come between any two steps here, and a team that was never left is forgotten when
+    nobody has it any more, perhaps in the middle of another step. So each step may be made again or
+    left out: a team is on a list or not, and thread counts are given back when none is.
+    """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self.teams = 0
-        self._holders = 0
+        self._lock = RLock()
+        self._teams: set[int] = set()
+        self._holders: set[int] = set()
         self._allowed: list[tuple[Any, int]] = []
+
+    @property
+    def teams(self) -> int:
+        return len(self._teams)
 
     def threads(self) -> int:
         """How many threads BLAS may use, or might before it was held."""
         with self._lock:
-            if self._holders:
-                return max((count for _, count in self._allowed), default=1)
+            if self._allowed:
+                return max(count for _, count in self._allowed)
         return max((library.get_num_threads() for library in _blas()), default=1)
 
-    def enter(self, change: int) -> None:
+    def enter(self, team: int) -> None:
         with self._lock:
-            self.teams += change
+            self._teams.add(team)
 
-    def hold(self) -> None:
+    def hold(self, team: int) -> None:
         # As threadpoolctl's own limit, without its account of each library.
         with self._lock:
-            if self._holders == 0:
+            self._holders.add(team)
+            if not self._allowed:
                 self._allowed = [(library, library.get_num_threads()) for library in _blas()]
-                for library, count in self._allowed:
-                    if count != 1:
-                        library.set_num_threads(1)
-            self._holders += 1
+            for library, count in self._allowed:
+                if count != 1:
+                    library.set_num_threads(1)
 
-    def release(self) -> None:
+    def leave(self, team: int) -> None:
+        """The team is at work no longer; also if it never was."""
         with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
+            self._teams.discard(team)
+            self._holders.discard(team)
+            if not self._holders:
                 for library, count in self._allowed:
                     if count != 1:
                         library.set_num_threads(count)
+                self._allowed = []
 
 
 _process = _Process()
+
+
+def _send_home(crew: Crew, team: int) -> None:
+    """What is left to do for a team that was not left as it should be."""
+    crew.abandon()
+    _process.leave(team)
 
 
 class Team:
@@ -93,10 +112,13 @@ class Team:
         self._operations = operations
         self._entered = self._holds = False
         self._pool: ThreadPoolExecutor | None = None
+        self._home: finalize[[Crew, int], Team] | None = None
 
     def __enter__(self) -> Team:
+        self._home = finalize(self, _send_home, self.crew, id(self))
+        self._home.atexit = False
         self._entered = True
-        _process.enter(1)
+        _process.enter(id(self))
         self.adapt(self._operations)
         return self
 
@@ -105,7 +127,7 @@ class Team:
         shared = self.size > 1 or self.crew.helpers > 0
         if self._entered and not self._holds and (shared or operations < WORTH_SHARING):
             self._holds = True
-            _process.hold()
+            _process.hold(id(self))
 
     def __exit__(
         self,
@@ -119,11 +141,10 @@ class Team:
                 self._pool.shutdown()
                 self._pool = None
         finally:
-            _process.enter(-1)
-            self._entered = False
-            if self._holds:
-                self._holds = False
-                _process.release()
+            self._entered = self._holds = False
+            _process.leave(id(self))
+            if self._home is not None:
+                self._home.detach()
 
     def call(
         self, function: Shared, rooms: list[Any], arguments: tuple[Any, ...], phases: int

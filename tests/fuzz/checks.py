@@ -1,0 +1,248 @@
+"""What has to hold for every fit that is not refused."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+import reference
+from fuzz.cases import SIZES, Array, Case
+from helpers import LOSS_NAMES
+
+# What a fit may say while it works.
+_TOLD = re.compile(r"makes the \w+ penalty as small as one likes|graph is not symmetric")
+# Why a fit may be refused: each says what is wrong and what to do.
+REFUSALS = {
+    "constant": r"X is constant",
+    "range": r"Rescale X|must be between 1e-150|contains infinity or a value too large",
+    "components": r"n_components=\d+ is larger than",
+    "neighbours": r"n_neighbors=\d+ must be smaller|Expected n_neighbors",
+    "samples": r"minimum of 2 is required|Found array with 1 sample",
+    "l1": r"l1=.* and beta=0 cannot be combined",
+    "proportion": r"is out of all proportion to X",
+    "weights": r"[Ss]ample weights must contain at least one non-zero|of positive sample_weight",
+}
+# How exactly a length ‖a − b‖ is known, in units of the round-off of ‖a‖ + ‖b‖; and J beside that.
+_UNITS, _RELATIVE = 200, 1e-9
+# Residuals below this share of the longest sample are those of samples that are fitted exactly.
+_EXACT = 1e-6
+# Normal equations have half the digits: a solver of a sample's problem may stop this much above its
+# minimum.
+_SOLVED = 1e-5
+
+
+class FailureError(AssertionError):
+    """A promise that was not kept: its name, and the figures."""
+
+    def __init__(self, kind: str, told: str = "") -> None:
+        super().__init__(f"{kind}: {told}")
+        self.kind = kind
+
+
+@contextmanager
+def _listening() -> Iterator[None]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        if not issubclass(warning.category, ConvergenceWarning) and not (
+            warning.category is UserWarning and _TOLD.search(str(warning.message))
+        ):
+            where = f"{warning.filename.rsplit('/', 1)[-1]}:{warning.lineno}"
+            raise FailureError(
+                "warning", f"{warning.category.__name__} {warning.message} at {where}"
+            )
+
+
+def refusal(case: Case, error: Exception) -> str:
+    """The reason of a documented refusal; anything else is a failure."""
+    if isinstance(error, ValueError):
+        for reason, words in REFUSALS.items():
+            if re.search(words, str(error)):
+                return reason
+    raise FailureError(f"error {type(error).__name__}", str(error)[:200]) from error
+
+
+class _Fitted:
+    """A fitted model with what it was fitted to, in units in which nothing overflows."""
+
+    def __init__(self, case: Case, model: Any) -> None:
+        self.case, self.model = case, model
+        X = case.dense
+        self.unit = float(np.abs(X).max())
+        self.X, self.U = X / self.unit, model.components_.T.astype(np.float64) / self.unit
+        self.V = model.codes_.astype(np.float64)
+        self.eps = float(np.finfo(model.codes_.dtype).eps)
+        self.power = model.loss_.power
+        self.loss = LOSS_NAMES[type(model.loss_)]
+        self.scale = getattr(model.loss_, "scale", 1.0) / self.unit
+        self.member = np.arange(len(X)) if model._member is None else model._member
+        self.sizes = np.linalg.norm(self.U, axis=0)
+
+    def residuals(self, V: Array) -> tuple[Array, Array]:
+        """‖x − Uv‖ and how exactly it is known."""
+        lengths = np.linalg.norm(self.X, axis=1) + V @ self.sizes
+        return reference.residuals(self.X, self.U, V), _UNITS * self.eps * lengths
+
+    def rho(self, t: Array) -> Array:
+        return np.asarray(reference.rho(self.loss, t, self.scale))
+
+    def samples(self) -> tuple[Array, Array]:
+        """The first of each sample that takes part, and the weights of all like it."""
+        weights = self.case.weights
+        given = np.ones(len(self.X)) if weights is None else weights
+        present = np.flatnonzero((self.member >= 0) & (given > 0))
+        member, first = np.unique(self.member[present], return_index=True)
+        share = np.bincount(self.member[present], given[present])[member]
+        return present[first], share
+
+    def edges(self, first: Array) -> tuple[Array, Array, Array]:
+        """Pairs of samples i < j (numbers in X) that are neighbours, and the weights of edges."""
+        model, graph = self.model, self.case.estimator.graph
+        if sp.issparse(graph):
+            ties = sp.csr_array(graph.maximum(graph.T))[first][:, first]
+        else:
+            ties = sp.csr_array(model._links.maximum(model._links.T))
+        pairs = sp.triu(ties, 1).tocoo()
+        return first[pairs.row], first[pairs.col], pairs.data
+
+    def terms(self) -> tuple[float, float]:
+        """J and how exactly it is known, in units of X."""
+        model, (first, share) = self.model, self.samples()
+        r, error = self.residuals(self.V)
+        found = share @ self.rho(r[first])
+        doubt = share @ (self.rho(r[first] + error[first]) - self.rho(r[first]))
+        unit = self.unit**self.power
+        if getattr(model, "alpha_", 0) > 0:
+            i, j, w = self.edges(first)
+            t = np.linalg.norm(self.V[i] - self.V[j], axis=1)
+            size = np.linalg.norm(self.V[i], axis=1) + np.linalg.norm(self.V[j], axis=1)
+            power = model._parts["graph_measure"].power
+            alpha = model.alpha_ / unit
+            found += alpha * (w @ t**power)
+            doubt += alpha * (w @ ((t + _UNITS * self.eps * size) ** power - t**power))
+        found += model.l1_ / unit * (share @ self.V[first].sum(axis=1))
+        found += model.beta_ / unit * self.unit * self.sizes.sum()
+        return float(found), float(doubt + _UNITS * self.eps * abs(found))
+
+    @property
+    def nothing(self) -> float:
+        """J of U = V = 0."""
+        first, share = self.samples()
+        return float(share @ self.rho(np.linalg.norm(self.X[first], axis=1)))
+
+    def of_sample(self, V: Array) -> tuple[Array, Array]:
+        """What each sample's own problem is at V, without a graph, and how exactly."""
+        r, error = self.residuals(V)
+        found = self.rho(r) + self.model.l1_ / self.unit**self.power * V.sum(axis=1)
+        doubt = (
+            self.rho(r + error) - self.rho(r) + _SOLVED * self.rho(np.linalg.norm(self.X, axis=1))
+        )
+        return found, doubt
+
+
+def _numbers(model: Any) -> None:
+    for name in ("components_", "codes_", "residuals_", "objective_history_", "kkt_residual_"):
+        if not np.isfinite(getattr(model, name)).all():
+            raise FailureError(f"not finite: {name}")
+    if model.codes_.min() < 0:
+        raise FailureError("negative codes", f"{model.codes_.min():g}")
+    if type(model).__name__ == "NMF" and model.components_.min() < 0:
+        raise FailureError("negative basis", f"{model.components_.min():g}")
+
+
+def _value(fitted: _Fitted) -> None:
+    model = fitted.model
+    found, doubt = fitted.terms()
+    told = model.objective_ / fitted.unit**fitted.power
+    if not abs(told - found) <= doubt + _RELATIVE * abs(found):
+        raise FailureError("objective", f"{told:.10g} told, {found:.10g} found")
+    r, error = fitted.residuals(fitted.V)
+    off = np.abs(model.residuals_.astype(np.float64) / fitted.unit - r) - error
+    if not off.max() <= 0:
+        i = int(off.argmax())
+        raise FailureError(
+            "residuals", f"{model.residuals_[i] / fitted.unit:g} told, {r[i]:g} found"
+        )
+
+
+def _descent(fitted: _Fitted) -> None:
+    """No rise but by round-off; by ``mu`` also where samples or edges have been fitted exactly.
+
+    There weights 1/length leave too few digits for its formulas (see the documentation of mu).
+    """
+    model, history = fitted.model, fitted.model.objective_history_
+    rises = np.diff(history, prepend=history[0])
+    _, doubt = fitted.terms()
+    worst = rises / fitted.unit**fitted.power - doubt - _UNITS * fitted.eps * fitted.nothing
+    if worst.max() <= 0:
+        return
+    r, _ = fitted.residuals(fitted.V)
+    exact = r.min() <= _EXACT * np.linalg.norm(fitted.X, axis=1).max()
+    if model.solver == "mu" and exact and not model.loss_.quadratic:
+        return
+    t = int(worst.argmax())
+    raise FailureError(f"rise by {model.solver}", f"{history[t - 1]:.10g} to {history[t]:.10g}")
+
+
+def _transform(fitted: _Fitted) -> None:
+    model, case = fitted.model, fitted.case
+    codes = model.transform(case.X)
+    if not (np.isfinite(codes).all() and codes.min() >= 0):
+        raise FailureError("transform not finite")
+    if getattr(model, "alpha_", 0) > 0:
+        # Copies that were not made one may have other codes than the first of them.
+        known = np.flatnonzero(fitted.member >= 0)
+        if len(np.unique(fitted.member[known])) == len(known):
+            known = known[np.unique(fitted.X[known], axis=0, return_index=True)[1]]
+        if not np.array_equal(codes[known], model.codes_[known]):
+            raise FailureError("transform of training samples")
+        return
+    there, doubt = fitted.of_sample(codes.astype(np.float64))
+    here, error = fitted.of_sample(fitted.V)
+    size = fitted.rho(np.linalg.norm(fitted.X, axis=1)).max()
+    worse = there - here - doubt - error
+    if worse.max() > 0:
+        raise FailureError("transform worse than codes", f"by {worse.max() / size:.2g}")
+    better = here - there - doubt - error
+    if better.max() > 0 and model.solver == "cd":
+        raise FailureError("codes worse than transform", f"by {better.max() / size:.2g}")
+
+
+def _again(case: Case, model: Any) -> None:
+    digits = [getattr(model, name).tobytes() for name in ("codes_", "components_", "residuals_")]
+    for count in (1, 3) if case.dense.shape[0] > max(SIZES) else (None,):
+        with threadpool_limits(count, user_api="blas"):
+            other = clone(case.estimator)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                other.fit(case.X, sample_weight=case.weights)
+        found = [getattr(other, name).tobytes() for name in ("codes_", "components_", "residuals_")]
+        if found != digits:
+            raise FailureError("other digits", f"with {count} threads")
+
+
+def check(case: Case) -> str:
+    """Fit, and raise a `FailureError` for what does not hold; "fitted", or why it was refused."""
+    model = clone(case.estimator)
+    with _listening():
+        try:
+            model.fit(case.X, sample_weight=case.weights)
+        except Exception as error:
+            return "refused: " + refusal(case, error)
+        _numbers(model)
+        fitted = _Fitted(case, model)
+        _value(fitted)
+        _descent(fitted)
+        _transform(fitted)
+    _again(case, model)
+    return "fitted"

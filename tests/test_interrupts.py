@@ -1,0 +1,167 @@
+"""Ctrl-C, errors in callbacks and a lack of memory leave the process as it was."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from helpers import data
+from seminmf import L21SemiNMF, SemiNMF
+from seminmf.compiled.threads import team
+
+X = data(4_000, 30)
+_BLAS = ThreadpoolController().select(user_api="blas")
+
+
+def process_state() -> tuple[Any, ...]:
+    """What belongs to the whole process."""
+    kind, keys, place, *_ = np.random.get_state()  # noqa: NPY002
+    counts = tuple(library.get_num_threads() for library in _BLAS.lib_controllers)
+    return counts, tuple(warnings.filters), keys.tobytes(), place, np.geterr(), kind
+
+
+@contextmanager
+def unchanged() -> Iterator[None]:
+    with threadpool_limits(2, user_api="blas"):
+        before = process_state()
+        yield
+        gc.collect()
+        assert process_state() == before
+        assert team._process.teams == 0
+        for thread in threading.enumerate():
+            if thread.name == "seminmf":
+                thread.join(5)
+                assert not thread.is_alive()
+
+
+class Stop(BaseException):
+    """An interrupt that nobody in between takes for an error."""
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """The signal of a timer, as Ctrl-C would come."""
+
+    def stop(*_: Any) -> None:
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+FITS: dict[str, Callable[[], Any]] = {
+    "SemiNMF": lambda: SemiNMF(8, tol=0, max_iter=6, random_state=0).fit(X),
+    "L21SemiNMF": lambda: L21SemiNMF(6, tol=0, max_iter=4, random_state=0).fit(X[:600]),
+    "partial_fit": lambda: SemiNMF(8, random_state=0, max_iter=3).partial_fit(X[:500]),
+}
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that interrupt here")
+@pytest.mark.parametrize("name", FITS)
+def test_interrupts_at_random_moments(name: str) -> None:
+    fit = FITS[name]
+    fit()  # compiled code is there, and does not count
+    begin = time.perf_counter()
+    fit()
+    usual, rng, count = time.perf_counter() - begin, np.random.default_rng(0), 0
+    end = time.monotonic() + 2
+    with unchanged():
+        while time.monotonic() < end:
+            try:
+                with interrupted_after(float(rng.uniform(1e-5, usual))):
+                    fit()
+            except Stop:
+                count += 1
+    assert count > 5
+    with unchanged():
+        fit()
+
+
+def test_interrupts_where_threads_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between any two lines of what holds BLAS, and of what lets it go."""
+    import sys
+
+    class Interruption:
+        def __init__(self, wanted: int) -> None:
+            self.left = wanted
+
+        def __call__(self, frame: Any, event: str, _: Any) -> Any:
+            if not frame.f_code.co_filename.endswith("team.py"):
+                return (
+                    None if event == "call" and "seminmf" not in frame.f_code.co_filename else self
+                )
+            if event == "line":
+                self.left -= 1
+                if self.left == 0:
+                    raise Stop
+            return self
+
+    fit = FITS["SemiNMF"]
+    lines = 0
+    with unchanged():
+        for wanted in range(1, 10_000, 3):
+            sys.settrace(Interruption(wanted))
+            try:
+                fit()
+            except Stop:
+                lines += 1
+            else:
+                break
+            finally:
+                sys.settrace(None)
+    assert lines > 10
+    with unchanged():
+        fit()
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, MemoryError])
+def test_errors_in_callbacks(error: type[BaseException]) -> None:
+    def fail(progress: Any) -> None:
+        if progress.iteration == 2:
+            raise error
+
+    for model in (SemiNMF, L21SemiNMF):
+        with unchanged(), pytest.raises(error):
+            model(4, callback=fail, random_state=0).fit(X[:1000])
+
+
+def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At any of the arrays that are made."""
+    made, empty = [0], np.empty
+
+    def fit() -> None:
+        SemiNMF(5, tol=0, max_iter=3, random_state=0).fit(X)
+
+    fit()
+    for wanted in range(1, 60, 6):
+        made[0] = 0
+
+        def scarce(*arguments: Any, wanted: int = wanted, **more: Any) -> Any:
+            made[0] += 1
+            if made[0] == wanted:
+                raise MemoryError
+            return empty(*arguments, **more)
+
+        with unchanged(), monkeypatch.context() as patched:
+            patched.setattr(np, "empty", scarce)
+            if wanted == 1:
+                with pytest.raises(MemoryError):
+                    fit()
+            else:
+                with suppress(MemoryError):
+                    fit()
