@@ -140,7 +140,7 @@ class Checkpoint:
             return None
         damages = (
             OSError, ValueError, KeyError, EOFError, RuntimeError, NotImplementedError,
-            zipfile.BadZipFile, zlib.error,
+            MemoryError, zipfile.BadZipFile, zlib.error,
         )  # fmt: skip
         try:
             # Reading a member checks its sum.
