@@ -33,7 +33,8 @@ from .validation import (
 
 if TYPE_CHECKING:
     from ..solve.loop import Callback, Progress
-    from .training import Settings, Trained
+    from .settings import Settings
+    from .training import Trained
 
 _log = logging.getLogger("seminmf")
 
@@ -114,7 +115,7 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _settings(self) -> Settings:
         check_integer("verbose", self.verbose, 0)
-        from .training import PARAMETERS, Settings
+        from .settings import PARAMETERS, Settings
 
         # scikit-learn's get_params would read the signature of __init__ each time.
         known = {**self._parts, **vars(self), "callback": self._observer()}
