@@ -222,7 +222,7 @@ def test_neighbours_across_workers_are_the_nearest(client: Any) -> None:
     """Every edge of the graph in memory is found, and no other."""
     from seminmf.distributed.dask import DaskTable
     from seminmf.distributed.factorize import _Fit
-    from seminmf.models.training import PARAMETERS, Settings
+    from seminmf.models.settings import PARAMETERS, Settings
 
     X = blobs(800, 6)
     model = L21SemiNMF(3)

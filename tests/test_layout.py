@@ -217,7 +217,7 @@ def test_modules_are_short(path: Path) -> None:
 # What the samples of a fit, or new ones, may be given to in `solve` and `problem`: an engine, those
 # who look for equal or near samples, and questions about how they are stored.
 TAKERS = {
-    "Engine", "known", "query", "issparse", "csr_array", "transform", "_solve", "place",
+    "Engine", "known", "query", "issparse", "csr_array", "transform", "_solve", "place", "divided",
     "_near_the_middle", "distances_from_middle", "distances_from_means", "nearest", "_neighbours",
     "_by_parts", "_by_neighbours", "_tell_better", "spoilt_copies",
 }  # fmt: skip

@@ -15,11 +15,9 @@ from .views import line_of, part
 _DEPENDENT = 1e-10
 # A basis vector shorter (squared) than this has lost its digits. Beside others no length is short:
 # the scale of a vector may go to its codes.
-_VANISHED = 1e-290
+VANISHED = 1e-290
 # Dual feasibility: a gradient below this share of the largest |φ| (unit columns) counts as zero.
-_DUAL = 1e-11
-# What is left of a unit column by orthogonalisation, which has all digits, is no less than this.
-_ROUND_OFF = 1e-14
+DUAL = 1e-11
 # Reweighting: lengths below this share of the sample's own are not told from zero; it stops when
 # the objective of a sample falls by less than a share, so many times in a row, or after so many
 # rounds of so many sweeps.
@@ -70,7 +68,7 @@ def nnls_rows(phi, omega, stiffness, codes):
     Lawson and Hanson's active-set method on the normal equations with unit columns, started
     from the support of ``codes`` (zeros are a valid start). Normal equations have half the digits:
     returns for each row whether it met directions that they cannot tell from dependent ones, so
-    that `careful_rows` has to be asked.
+    that `careful.careful_rows` has to be asked.
     """
     n, k = phi.shape
     doubtful = np.zeros(n, np.bool_)
@@ -88,7 +86,7 @@ def nnls_rows(phi, omega, stiffness, codes):
             prepared = stiffness[i]
             for q in range(k):
                 diagonal = omega[q, q] + prepared
-                scale[q] = 0.0 if omega[q, q] <= _VANISHED else 1 / np.sqrt(diagonal)
+                scale[q] = 0.0 if omega[q, q] <= VANISHED else 1 / np.sqrt(diagonal)
             for q in range(k):
                 for p in range(k):
                     gram[q, p] = omega[q, p] * scale[q] * scale[p]
@@ -152,7 +150,7 @@ def nnls_rows(phi, omega, stiffness, codes):
                         members[kept] = q
                         kept += 1
                 size = kept
-            steepest = _DUAL * largest
+            steepest = DUAL * largest
             newest = -1
             for q in range(k):
                 if v[q] == 0 and not blocked[q]:
@@ -170,130 +168,6 @@ def nnls_rows(phi, omega, stiffness, codes):
         for q in range(k):
             codes[i, q] = v[q] * scale[q]
     return doubtful
-
-
-@inner
-def _least_squares(columns, target, members, size, orthonormal, upper, solution):
-    """Least squares on the first ``size`` members, by orthogonalisation; False if the newest of
-    them depends on the others.
-
-    Each column is orthogonalised twice, which keeps all digits.
-    """
-    r = target.shape[0]
-    for a in range(size):
-        for i in range(r):
-            orthonormal[a, i] = columns[members[a], i]
-        for b in range(a):
-            upper[b, a] = 0.0
-        for _ in range(2):
-            for b in range(a):
-                product = 0.0
-                for i in range(r):
-                    product += orthonormal[b, i] * orthonormal[a, i]
-                upper[b, a] += product
-                for i in range(r):
-                    orthonormal[a, i] -= product * orthonormal[b, i]
-        square = 0.0
-        for i in range(r):
-            square += orthonormal[a, i] ** 2
-        if square <= _ROUND_OFF**2:
-            return False
-        upper[a, a] = np.sqrt(square)
-        for i in range(r):
-            orthonormal[a, i] /= upper[a, a]
-    for a in range(size - 1, -1, -1):
-        total = 0.0
-        for i in range(r):
-            total += orthonormal[a, i] * target[i]
-        for b in range(a + 1, size):
-            total -= upper[a, b] * solution[b]
-        solution[a] = total / upper[a, a]
-    return True
-
-
-@compiled
-def careful_rows(targets, factor, codes):
-    """min over v ≥ 0 of ‖factor · v − target‖ for each row, with all digits.
-
-    Lawson and Hanson's method by orthogonalisation, from v = 0: many times slower than `nnls_rows`,
-    for the rows that those are not enough for.
-    """
-    n, (r, k) = targets.shape[0], factor.shape
-    scale, columns = np.zeros(k), np.zeros((k, r))
-    for q in range(k):
-        square = 0.0
-        for i in range(r):
-            square += factor[i, q] ** 2
-        if square > _VANISHED:
-            scale[q] = 1 / np.sqrt(square)
-        for i in range(r):
-            columns[q, i] = scale[q] * factor[i, q]
-    orthonormal, upper = np.empty((min(r, k) + 1, r)), np.empty((k, k))
-    v, solution, misfit, target = np.empty(k), np.empty(k), np.empty(r), np.empty(r)
-    members, blocked = np.empty(k, np.int64), np.empty(k, np.bool_)
-    for row in range(n):
-        size, length = 0, 0.0
-        for i in range(r):
-            target[i] = targets[row, i]
-            misfit[i] = target[i]
-            length += target[i] ** 2
-        for q in range(k):
-            v[q] = 0.0
-            blocked[q] = scale[q] == 0
-        for _ in range(10 * k + 10):
-            # The direction that leads down most.
-            newest, steepest = -1, _DUAL * np.sqrt(length)
-            for q in range(k):
-                if v[q] == 0 and not blocked[q]:
-                    slope = 0.0
-                    for i in range(r):
-                        slope += columns[q, i] * misfit[i]
-                    if slope > steepest:
-                        newest, steepest = q, slope
-            if newest < 0 or size == min(r, k):
-                break
-            members[size] = newest
-            size += 1
-            if not _least_squares(columns, target, members, size, orthonormal, upper, solution):
-                blocked[newest] = True
-                size -= 1
-                continue
-            if solution[size - 1] <= 0:
-                blocked[newest] = True
-                size -= 1
-                continue
-            for q in range(k):
-                blocked[q] = scale[q] == 0
-            while size > 0:
-                ratio, limiting = 1.0, -1
-                for a in range(size):
-                    present = v[members[a]]
-                    if solution[a] <= 0 and present / (present - solution[a]) <= ratio:
-                        ratio, limiting = present / (present - solution[a]), a
-                kept = 0
-                for a in range(size):
-                    q = members[a]
-                    v[q] += ratio * (solution[a] - v[q])
-                    if a == limiting or v[q] <= 0:
-                        v[q] = 0.0
-                    else:
-                        members[kept] = q
-                        kept += 1
-                size = kept
-                if limiting < 0:
-                    break
-                _least_squares(columns, target, members, size, orthonormal, upper, solution)
-            # Not by the columns, whose multiples may be large and cancel each other.
-            for i in range(r):
-                misfit[i] = target[i]
-            for a in range(size):
-                product = 0.0
-                for i in range(r):
-                    product += orthonormal[a, i] * misfit[i]
-                for i in range(r):
-                    misfit[i] -= product * orthonormal[a, i]
-        for q in range(k):
-            codes[row, q] = v[q] * scale[q]
 
 
 @inner

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
+from ..data import unit_of
 from ..distributed.dask import DaskTable, check_array, checked_rows
 from ..distributed.factorize import factorize
 from ..graph.index import NeighbourIndex, Recipe
@@ -17,7 +18,8 @@ from ..solve.factorize import Plan
 from ..solve.projection import Projector
 from . import validation as check
 from .persistence import LANDMARKS
-from .training import Settings, Trained, warn_of
+from .settings import Settings
+from .training import Trained, warn_of
 
 # Starts that look for samples or clusters wherever they lie are not offered.
 _NOT_OFFERED = ("kmeans", "exemplar")
@@ -38,7 +40,12 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
 
     def check_values(low: float, high: float) -> None:
         check.check_range(low, high, settings.nonnegative, dtype)
-        check.check_ordinary(low, high, dtype)
+        unit = unit_of(max(-low, high), dtype)
+        if unit != 1:
+            raise ValueError(
+                f"X has entries up to {max(-low, high):g} in absolute value, and a Dask array is "
+                f"not brought to another size. Rescale X, for example X / {unit:g}."
+            )
 
     fitted = factorize(
         table, check_values, make_plan, graph, settings.n_neighbors, LANDMARKS,

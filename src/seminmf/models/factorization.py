@@ -36,7 +36,8 @@ from .watching import watched
 
 if TYPE_CHECKING:
     from ..solve.loop import Callback
-    from .training import Settings, Trained
+    from .settings import Settings
+    from .training import Trained
 
 _LOSS_OF_POWER = {1: Norm, 2: SquaredNorm}
 
@@ -127,7 +128,7 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return replace(settings, random_state=seed) if known else settings, seed
 
     def _settings(self, callback: Callback | None = None) -> Settings:
-        from .training import PARAMETERS, Settings
+        from .settings import PARAMETERS, Settings
 
         # scikit-learn's get_params would read the signature of __init__ each time.
         known = {**self._parts, **vars(self), "callback": callback}

@@ -19,7 +19,7 @@ from ..data import Stream
 from ..data.samples import checksum
 from ..solve.checkpoint import Checkpoint
 from .persistence import package_version
-from .training import PARAMETERS, Settings
+from .settings import PARAMETERS, Settings
 
 # They do not change the result, or are described otherwise.
 _ASIDE = ("callback", "checkpoint", "random_state")

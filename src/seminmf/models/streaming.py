@@ -21,7 +21,8 @@ from .validation import (
 if TYPE_CHECKING:
     from ..solve.projection import Projector
     from ..solve.streams import Memory
-    from .training import Settings, Trained
+    from .settings import Settings
+    from .training import Trained
 
 # The fit of the first batch: everything goes on from there, and it is small.
 _FIRST_TOL, _FIRST_ITERATIONS = 1e-6, 1000

@@ -307,18 +307,6 @@ def check_batch(low: float, high: float, nonnegative: bool, dtype: Any, unit: fl
     _check_sizes_and_signs(low, high, nonnegative, dtype, (-1.0, most))
 
 
-def check_ordinary(low: float, high: float, dtype: Any) -> None:
-    """For data that nobody divides by a number first."""
-    from ..data import unit_of
-
-    unit = unit_of(max(-low, high), dtype)
-    if unit != 1:
-        raise ValueError(
-            f"X has entries up to {max(-low, high):g} in absolute value, and a Dask array is not "
-            f"brought to another size. Rescale X, for example X / {unit:g}."
-        )
-
-
 def _check_sizes_and_signs(
     low: float, high: float, nonnegative: bool, dtype: Any, sizes: tuple[float, float]
 ) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from ..compiled.single import careful_rows, nnls_rows, reweighted_rows
+from ..compiled.careful import careful_rows
+from ..compiled.single import nnls_rows, reweighted_rows
 from ..compiled.state import Graph, Ties
 from ..data import Engine, Visited, divided
 from ..graph.index import NeighbourIndex

@@ -1,0 +1,179 @@
+"""The parameters of an estimator as checked values, and what they say of a fit.
+
+Imported when a fit begins: behind it are the numerics and their compiler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import scipy.sparse as sp
+
+from .._types import FloatArray
+from ..data import Stream, divided, graph_size
+from ..problem.losses import Loss, loss_of
+from ..problem.penalties import L1, CodesPenalty
+from ..problem.strength import Units, resolve, resolve_penalty
+from ..solve.factorize import Plan
+from ..solve.loop import Callback, Progress, Stopping
+from . import validation as check
+
+
+@dataclass(frozen=True)
+class Settings:
+    """An estimator's parameters, and the parts its class stands for."""
+
+    n_components: Any
+    alpha: Any
+    beta: Any
+    strength: Any
+    graph: Any
+    n_neighbors: Any
+    l1: Any
+    codes_penalty: Any
+    solver: Any
+    init: Any
+    n_init: Any
+    max_iter: Any
+    tol: Any
+    callback: Callback | None
+    checkpoint: Any
+    random_state: Any
+    loss: Any
+    graph_measure: Loss
+    nonnegative: bool
+    max_memory: Any
+    before: tuple[FloatArray, FloatArray] | None = None
+    """Basis and codes of the last fit, to go on from."""
+
+    def checked(self, shape: tuple[int, int], dtype: Any) -> Settings:
+        """The same with every value checked against the shape of the data."""
+        n, m = shape
+        k = check.check_integer("n_components", self.n_components, 1)
+        check.check_integer("n_neighbors", self.n_neighbors, 1)
+        random_state = check.check_seed(self.random_state)
+        check.check_callback(self.callback)
+        check.check_sizes(shape, k, self.nonnegative)
+        if isinstance(self.graph, str):
+            check.check_choice("graph", self.graph, ("auto", "knn"))
+        elif not sp.issparse(self.graph) and not hasattr(self.graph, "fit_transform"):
+            raise ValueError(
+                'graph must be "auto", "knn", a sparse matrix of shape (n_samples, n_samples) or a '
+                f"scikit-learn neighbours transformer, got {type(self.graph).__name__}."
+            )
+        return replace(
+            self,
+            n_components=k,
+            alpha=check.check_penalty("alpha", self.alpha),
+            beta=check.check_penalty("beta", self.beta),
+            strength=check.check_number("strength", self.strength),
+            codes_penalty=self._checked_penalty(),
+            loss=loss_of(self.loss),
+            solver=check.check_choice("solver", self.solver, check.SOLVERS),
+            init=check.check_start(self.init, n, m, k, self.nonnegative, dtype),
+            before=check.check_before(self.before, n, m, k, dtype),
+            n_init=check.check_integer("n_init", self.n_init, 1) if self.before is None else 1,
+            max_iter=check.check_integer("max_iter", self.max_iter, 1),
+            tol=check.check_number("tol", self.tol),
+            random_state=random_state,
+        )
+
+    def check_stream(self, X: Stream) -> None:
+        """What cannot be done with rows that are in memory some at a time."""
+        if isinstance(self.init, str) and self.init == "kmeans":
+            raise ValueError(
+                'init="kmeans" needs all samples in memory at a time; for a source take "auto", '
+                '"svd", "random" or "exemplar".'
+            )
+        searched = not sp.issparse(self.graph)
+        if self.coupled and searched and not (isinstance(self.graph, str) and self.graph == "auto"):
+            raise ValueError(
+                f"graph={self.graph!r} needs all samples in memory at a time. For a source take "
+                'graph="auto", which looks for neighbours in the leading directions of X, a sparse '
+                "matrix of neighbours, or alpha=0 and beta=0 for a model without a graph."
+            )
+        if self.coupled:
+            count = 2 * self.n_neighbors * X.shape[0] if searched else self.graph.nnz
+            X = X.with_graph(graph_size(X, self.n_components, count))
+        X.check_memory(self.n_components)
+
+    @property
+    def coupled(self) -> bool:
+        """Whether there is a graph, as far as it can be told before α is known."""
+        auto = self.alpha == "auto"
+        return bool((auto and self.strength > 0 and self.beta != 0) or (not auto and self.alpha))
+
+    def in_units(self, unit: float) -> Settings:
+        """The same fit for X / unit, with an objective that is smaller by unitᵖ."""
+        if unit == 1:
+            return self
+        scale, callback = unit**self.loss.power, self.callback
+        factors: dict[str, Any] = {}
+        for name in ("init", "before"):
+            given = getattr(self, name)
+            if isinstance(given, tuple):
+                factors[name] = divided(given[0], unit), given[1]
+        return replace(
+            self,
+            alpha=check.in_proportion("alpha", self.alpha, scale),
+            beta=check.in_proportion("beta", self.beta, scale / unit),
+            loss=self.loss.in_units(unit),
+            callback=None if callback is None else _in_units_of_x(callback, unit, scale),
+            **factors,
+        )
+
+    def _checked_penalty(self) -> CodesPenalty | None:
+        """The penalty on the codes; None if its strength is zero."""
+        l1, penalty = check.check_number("l1", self.l1), self.codes_penalty
+        if penalty is None:
+            return L1(l1) if l1 > 0 else None
+        if l1 > 0:
+            raise ValueError(
+                f"l1={self.l1!r} and codes_penalty={penalty!r} cannot be combined: they are two "
+                "penalties on the codes. Leave one of them at its default."
+            )
+        if not isinstance(penalty, CodesPenalty):
+            raise ValueError(
+                "codes_penalty must be None or an object of a class derived from "
+                f"seminmf.penalties.CodesPenalty, got {penalty!r}."
+            )
+        if check.check_number("codes_penalty.strength", penalty.strength) == 0:
+            return None
+        penalty.check()
+        return penalty
+
+    def weights(self, units: Units) -> tuple[float, float, float]:
+        """α, β and μ."""
+        alpha, beta = resolve(self.alpha, self.beta, self.strength, units, self.graph_measure.power)
+        if self.codes_penalty is None:
+            check.warn_if_lopsided(alpha, beta)
+            return alpha, beta, 0.0
+        given_as = f"l1={self.l1!r}" if self.l1 > 0 else f"codes_penalty={self.codes_penalty!r}"
+        free = self.beta == "auto"
+        mu, beta = resolve_penalty(self.codes_penalty, given_as, beta, free, units)
+        return alpha, beta, mu
+
+    def plan(self, alpha: float, beta: float, mu: float, length: float) -> Plan:
+        return Plan(
+            self.n_components, self.loss, self.graph_measure, alpha, beta, self.codes_penalty, mu,
+            self.nonnegative, self.solver, self.before or self.init, self.n_init,
+            Stopping(self.max_iter, self.tol), self.callback, length, self.checkpoint,
+        )  # fmt: skip
+
+
+# Which of the settings an estimator has as parameters, or a class stands for.
+PARAMETERS = tuple(field.name for field in fields(Settings) if field.name != "before")
+
+
+def _in_units_of_x(callback: Callback, unit: float, scale: float) -> Callback:
+    """A callback that sees a fit to X / unit as one to X."""
+
+    def wrapped(progress: Progress) -> object:
+        def factors() -> tuple[FloatArray, FloatArray]:
+            basis, codes = progress.factors()
+            return basis * basis.dtype.type(unit), codes
+
+        return callback(replace(progress, objective=scale * progress.objective, factors=factors))
+
+    return wrapped
