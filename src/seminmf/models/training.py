@@ -6,7 +6,7 @@ Imported when a fit begins: behind it are the numerics and their compiler.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,7 @@ class Settings:
     max_memory: Any
     before: tuple[FloatArray, FloatArray] | None = None
     """Basis and codes of the last fit, to go on from."""
+    neighbours: tuple[sp.csr_array, NeighbourIndex] | None = None  # of a fit to the same samples
 
     def checked(self, shape: tuple[int, int], dtype: Any) -> Settings:
         """The same with every value checked against the shape of the data."""
@@ -162,7 +163,7 @@ class Settings:
 
 
 # Which of the settings an estimator has as parameters, or a class stands for.
-PARAMETERS = tuple(field.name for field in fields(Settings) if field.name != "before")
+PARAMETERS = tuple(field.name for field in fields(Settings) if field.default is MISSING)
 
 
 @dataclass(frozen=True)
@@ -200,20 +201,17 @@ def _select(X: Any, weights: FloatArray | None, merge: bool, at_least: int) -> _
     representatives = member = np.arange(X.shape[0])
     if merge:
         representatives, member = distinct_rows(X)
-        if len(representatives) < at_least:
+        merge = len(representatives) >= at_least
+        if not merge:
             representatives = member = np.arange(X.shape[0])
-            merge = False
     if weights is None and len(representatives) == X.shape[0]:
         return _Samples(X, None, None)
     share = np.bincount(member, weights=weights)
     present = share > 0
     if not present.all():
         renumbered = np.where(present, np.cumsum(present) - 1, -1)
-        representatives, member, share = (
-            representatives[present],
-            renumbered[member],
-            share[present],
-        )
+        representatives, member = representatives[present], renumbered[member]
+        share = share[present]
     identical = len(representatives) == X.shape[0] and not merge
     rows = X if identical else X[representatives]
     return _Samples(rows, share.astype(X.dtype), None if identical else member)
@@ -225,6 +223,8 @@ def _build_graph(
     """The graph matrix, the neighbours it was made of unless it was given, and the index in which
     neighbours of new samples are looked for.
     """
+    if settings.neighbours is not None:
+        return graphs.symmetric(settings.neighbours[0]), *settings.neighbours
     graph, p = settings.graph, min(settings.n_neighbors, X.shape[0])
     if not isinstance(graph, str) and not sp.issparse(graph):
         index, links = NeighbourIndex.by_transformer(graph, X)

@@ -1,0 +1,40 @@
+"""From a fit with some parts to one with more of them: the start that is nearest at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._types import FloatArray
+from ..models.estimators import SemiNMF
+
+__all__ = ["grown", "with_more_parts"]
+
+
+def with_more_parts(X: FloatArray, model: Any, count: int) -> tuple[FloatArray, FloatArray]:
+    """Basis and codes of a fitted model, and ``count`` parts more.
+
+    The new ones are the leading directions of what the model leaves unexplained. A part can only be
+    added, never taken away, so that of a direction and its opposite the one counts in which more is
+    left.
+    """
+    basis, codes = model.components_.T, model.codes_
+    left = X - codes @ model.components_
+    directions = np.linalg.eigh(left.T @ left)[1][:, : -count - 1 : -1]
+    steps = left @ directions
+    ahead, behind = (np.square(np.maximum(s, 0)).sum(axis=0) for s in (steps, -steps))
+    signs = np.where(ahead >= behind, 1.0, -1.0)
+    return (
+        np.hstack([basis, directions * signs]),
+        np.hstack([codes, np.maximum(steps * signs, 0)]),
+    )
+
+
+def grown(X: FloatArray, n_components: int, before: Any = None) -> Any:
+    """A fitted `SemiNMF`, from a fit with fewer parts or from its own start."""
+    more = 0 if before is None else n_components - len(before.components_)
+    if not 0 < more <= X.shape[1]:
+        return SemiNMF(n_components, random_state=0).fit(X)
+    start = with_more_parts(X, before, more)
+    return SemiNMF(n_components, init=start).fit(X)
