@@ -43,11 +43,16 @@ def find_clusters(
     random_state: Any,
     metric: str = RECONSTRUCTION,
     refine: bool = True,
+    start: IntArray | None = None,
 ) -> Clusters:
-    """k-means of the codes of a fitted factorization."""
+    """k-means of the codes of a fitted factorization; from the clusters ``start`` if given."""
     reading, refined = Reading.of(factorizer, codes, n_clusters, metric, refine)
     seen = reading.seen(refined)
-    search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state).fit(seen)
+    search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state)
+    if start is not None:
+        means = np.array([seen[start == label].mean(axis=0) for label in range(n_clusters)])
+        search.set_params(init=means, n_init=1)
+    search.fit(seen)
     labels: IntArray = search.labels_
     sizes = np.bincount(labels, minlength=n_clusters)
     # With fewer different samples than clusters some stay empty: they have a centre all the same.
@@ -191,10 +196,13 @@ class FactorKMeans(
         found = find_clusters(
             factorizer, codes, n_clusters, rng.randint(2**31 - 1), self.metric, bool(self.refine)
         )
+        self._keep(factorizer, found)
+        return self
+
+    def _keep(self, factorizer: Any, found: Clusters) -> None:
         self.factorizer_ = factorizer
         self.kmeans_, self.labels_, self.cluster_centers_, self._reading = found
         self.refinement_ = _NONE if found.reading.rounds is None else _AVERAGED
-        return self
 
     def predict(self, X: Any) -> IntArray:
         """Clusters of new samples: the centre nearest to their codes, refined as in the fit.

@@ -64,8 +64,8 @@ def told(value: Any) -> str:
         return f"RandomState with {told(state['key'])} at {state['pos']}"
     if hasattr(value, "get_params"):
         parameters = value.get_params(deep=False).items()
-        told = ", ".join(f"{name}={told(item)}" for name, item in parameters)
-        return f"{type(value).__name__}({told})"
+        inside = ", ".join(f"{name}={told(item)}" for name, item in parameters)
+        return f"{type(value).__name__}({inside})"
     if value is None or isinstance(value, bool | int | float | str | np.generic):
         return repr(value)
     return str(getattr(value, "__qualname__", type(value).__name__))

@@ -64,7 +64,7 @@ class Settings:
     max_memory: Any
     before: tuple[FloatArray, FloatArray] | None = None
     """Basis and codes of the last fit, to go on from."""
-    neighbours: tuple[sp.csr_array, NeighbourIndex] | None = None  # of a fit to the same samples
+    known: Any = None  # what `_build_graph` has returned for another fit to the same samples
 
     def checked(self, shape: tuple[int, int], dtype: Any) -> Settings:
         """The same with every value checked against the shape of the data."""
@@ -223,8 +223,8 @@ def _build_graph(
     """The graph matrix, the neighbours it was made of unless it was given, and the index in which
     neighbours of new samples are looked for.
     """
-    if settings.neighbours is not None:
-        return graphs.symmetric(settings.neighbours[0]), *settings.neighbours
+    if settings.known is not None:
+        return settings.known
     graph, p = settings.graph, min(settings.n_neighbors, X.shape[0])
     if not isinstance(graph, str) and not sp.issparse(graph):
         index, links = NeighbourIndex.by_transformer(graph, X)
@@ -313,8 +313,8 @@ def train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
 
     squares = squares_of(data)
     length = typical_length(squares, share)
-    total = float(data.shape[0] if share is None else share.sum())
-    alpha, beta, mu = settings.weights(Units(total, length, settings.loss.power))
+    total = data.shape[0] if share is None else share.sum()
+    alpha, beta, mu = settings.weights(Units(float(total), length, settings.loss.power))
     matrix, links, index, made = None, None, None, None
     if alpha > 0 and isinstance(data, Stream):
         matrix, index, made = _graph_of_stream(settings, data)

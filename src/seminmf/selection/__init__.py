@@ -9,12 +9,15 @@
 
 from .components import ComponentsChoice, choose_components
 from .path import RegularizationPath, regularization_path
+from .stability import Stability, stability
 from .work import Step
 
 __all__ = [
     "ComponentsChoice",
     "RegularizationPath",
+    "Stability",
     "Step",
     "choose_components",
     "regularization_path",
+    "stability",
 ]

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 
 from ..models.validation import check_integer, check_samples, is_dask_array
 from ..sources.opening import source_of
 
-__all__ = ["check_array", "check_candidates", "check_folds", "told_of"]
+__all__ = ["check_array", "check_candidates", "check_folds", "drawn_seed", "told_of"]
 
 
 def check_array(X: Any, doing: str) -> Any:
@@ -76,5 +76,6 @@ def told_of(X: Any, **parameters: Any) -> Mapping[str, str]:
     }
 
 
-def weighted_words(values: Iterable[Any]) -> str:
-    return ", ".join(f"{value:g}" for value in np.asarray(list(values), dtype=float))
+def drawn_seed(random_state: Any) -> int:
+    """A number that stands for what is drawn from now on."""
+    return int(check_random_state(random_state).randint(2**31 - 1))

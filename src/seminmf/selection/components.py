@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .._files import PathLike
 from .._types import FloatArray
@@ -23,7 +22,7 @@ from .blocks import (
     most_parts,
     usual_folds,
 )
-from .checks import check_array, check_candidates, check_folds, told_of
+from .checks import check_array, check_candidates, check_folds, drawn_seed, told_of
 from .work import Step, Work, working
 
 __all__ = ["ComponentsChoice", "choose_components"]
@@ -170,7 +169,7 @@ class ForetellingPlan:
             )
 
     def carried_out(self, X: Any, work: Work, random_state: Any) -> ComponentsChoice:
-        seed = work.once("seed", lambda: _drawn(random_state))
+        seed = work.once("seed", lambda: drawn_seed(random_state))
         rng = np.random.RandomState(seed)
         X, _ = condensed(X, rng)
         n = len(X)
@@ -206,13 +205,9 @@ class ForetellingPlan:
         }  # fmt: skip
         outliers = n_outliers + int((~inside).sum())
         return ComponentsChoice(
-            chosen, (low, high), int(numbers[best]), table, outliers, *X.shape,
+            chosen, (low, high), int(numbers[best]), table, outliers, X.shape[0], X.shape[1],
             _reason(chosen, int(numbers[best]), outliers), _warning(numbers, table, low, high),
         )  # fmt: skip
-
-
-def _drawn(random_state: Any) -> int:
-    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _lengths(blocks: Blocks, found: list[Any]) -> FloatArray:

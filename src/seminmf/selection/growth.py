@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._types import FloatArray
 from ..models.estimators import SemiNMF
+from ..models.validation import check_samples
 
-__all__ = ["grown", "with_more_parts"]
+__all__ = ["fit_from", "grown", "with_more_parts"]
+
+
+def fit_from(model: Any, X: Any, basis: FloatArray, codes: FloatArray, graph: Any = None) -> Any:
+    """Fit an estimator to samples, from these factors, and with the graph of another fit if given.
+
+    As ``warm_start`` does, but without an earlier fit of its own.
+    """
+    from ..models.training import train
+
+    X = check_samples(model, X)
+    settings = replace(model._settings(), before=(basis, codes), known=graph)
+    model._keep(train(X, settings, None), None)
+    return model
 
 
 def with_more_parts(X: FloatArray, model: Any, count: int) -> tuple[FloatArray, FloatArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from .._types import FloatArray
 from ..models.estimators import GraphSemiNMF, L21SemiNMF
 from ..models.validation import check_number
 from .checks import check_array
+from .growth import fit_from
 from .work import Step, Work, quiet
 
 __all__ = ["STRENGTHS", "RegularizationPath", "regularization_path"]
@@ -132,46 +133,45 @@ def regularization_path(
 
 def followed(X: Any, model: Any, strengths: list[float], work: Work) -> RegularizationPath:
     """The path of a checked model."""
+    from ..data import squares_of
+
     tell = work.teller(_FOLLOWING, len(strengths))
+    squares = float(squares_of(X).sum())
     models: list[Any] = []
-    rows = []
+    rows, graph = [], None
     for strength in strengths:
         began = time.perf_counter()
         fitted = clone(model).set_params(strength=strength)
         with quiet():
-            _fit_after(fitted, X, models[-1] if models else None)
-        rows.append(_row(fitted, X, time.perf_counter() - began))
+            if models:
+                fit_from(fitted, X, models[-1].components_.T, models[-1].codes_, graph)
+            else:
+                graph = _graph_of(fitted.fit(X))
+        rows.append(_row(fitted, squares, time.perf_counter() - began))
         models.append(fitted)
         tell()
     table = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return RegularizationPath(np.array(strengths), table, models)
 
 
-def _fit_after(model: Any, X: Any, before: Any) -> None:
-    """Fit to the samples of an earlier fit, from its end and with its neighbours."""
-    if before is None:
-        model.fit(X)
-        return
-    from ..models.training import train
-    from ..models.validation import check_samples
+def _graph_of(model: Any) -> Any:
+    """Matrix, neighbours and index, if the model has looked for them."""
+    from ..graph.neighbours import symmetric
 
-    X = check_samples(model, X)
-    settings = replace(model._settings(), before=(before.components_.T, before.codes_))
-    if before._links is not None:
-        settings = replace(settings, neighbours=(before._links, before._projector.index))
-    model._keep(train(X, settings, None), None)
+    if model._links is None:
+        return None
+    return symmetric(model._links), model._links, model._projector.index
 
 
-def _row(model: Any, X: Any, seconds: float) -> dict[str, Any]:
+def _row(model: Any, squares: float, seconds: float) -> dict[str, Any]:
     loss = model.loss_.total(model.residuals_, None)
     basis = model.beta_ * float(np.linalg.norm(model.components_, axis=1).sum())
-    squares = X.multiply(X).sum() if hasattr(X, "multiply") else np.vdot(X, X)
     return {
         "objective": model.objective_,
         "loss": loss,
         "graph": model.objective_ - loss - basis,
         "basis": basis,
-        "explained": 1 - float(np.vdot(model.residuals_, model.residuals_) / squares),
+        "explained": 1 - float(np.square(model.residuals_).sum()) / squares,
         "n_active": model.n_active_,
         "sparsity": float((model.codes_ == 0).mean()),
         "kkt_residual": model.kkt_residual_,

@@ -132,8 +132,12 @@ def working(
 ) -> Iterator[Work]:
     """A `Work`; with a folder one that goes on where another one was ended by force."""
     check_callback(callback)
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or not n_jobs):
-        raise ValueError(f"n_jobs must be None, a number of processes, or −1 for all, got {n_jobs!r}.")
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or not n_jobs
+    ):
+        raise ValueError(
+            f"n_jobs must be None, a number of processes, or −1 for all, got {n_jobs!r}."
+        )
     if checkpoint is None:
         yield Work(n_jobs, callback)
         return
