@@ -193,13 +193,16 @@ class FactorKMeans(
                 f"n_samples = {X.shape[0]}; choose fewer clusters."
             )
         codes = np.asarray(factorizer.fit_transform(X))
-        found = find_clusters(
-            factorizer, codes, n_clusters, rng.randint(2**31 - 1), self.metric, bool(self.refine)
-        )
-        self._keep(factorizer, found)
+        self._cluster(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
         return self
 
-    def _keep(self, factorizer: Any, found: Clusters) -> None:
+    def _cluster(
+        self, factorizer: Any, codes: FloatArray, n_clusters: int, seed: int, start: Any = None
+    ) -> None:
+        """Clusters of the codes of a fitted factorization, which becomes that of this model."""
+        refine = bool(self.refine)
+        found = find_clusters(factorizer, codes, n_clusters, seed, self.metric, refine, start)
+        self.n_features_in_ = factorizer.n_features_in_
         self.factorizer_ = factorizer
         self.kmeans_, self.labels_, self.cluster_centers_, self._reading = found
         self.refinement_ = _NONE if found.reading.rounds is None else _AVERAGED

@@ -9,12 +9,14 @@
 
 from .components import ComponentsChoice, choose_components
 from .path import RegularizationPath, regularization_path
+from .selector import SemiNMFSelector
 from .stability import Stability, stability
 from .work import Step
 
 __all__ = [
     "ComponentsChoice",
     "RegularizationPath",
+    "SemiNMFSelector",
     "Stability",
     "Step",
     "choose_components",

@@ -25,10 +25,12 @@ from .blocks import (
 from .checks import check_array, check_candidates, check_folds, drawn_seed, told_of
 from .work import Step, Work, working
 
-__all__ = ["ComponentsChoice", "choose_components"]
+__all__ = ["ComponentsChoice", "ForetellingPlan", "choose_components", "usual_candidates"]
 
 # So many standard errors from the best number of parts is the interval.
 _INTERVAL = 2.0
+# If nobody says how many parts there may be.
+_USUAL_MOST = 20
 _SCREENING, _FORETELLING = "samples that nothing foretells", "numbers of parts"
 
 
@@ -131,6 +133,15 @@ def choose_components(
 
     with working(n_jobs, callback, checkpoint, described) as work:
         return plan.carried_out(X, work, random_state)
+
+
+def usual_candidates(shape: tuple[int, int]) -> range:
+    """From one part to twenty, or to as many as can be told apart."""
+    shape = min(shape[0], MOST_SAMPLES), min(shape[1], MOST_FEATURES)
+    most = next(
+        (k for k in range(_USUAL_MOST, 2, -1) if most_parts(shape, usual_folds(shape, k)) >= k), 2
+    )
+    return range(1, most + 1)
 
 
 @dataclass(frozen=True)
@@ -257,12 +268,12 @@ def _reason(chosen: int, best: int, outliers: int) -> str:
 
 
 def _warning(numbers: Any, table: dict[str, FloatArray], low: int, high: int) -> str:
-    if len(numbers) > 1 and high == numbers[-1]:
+    if high == numbers[-1]:
         return (
             f"The interval reaches {high}, the largest candidate: there may be more parts. Try "
             "larger numbers."
         )
-    if low == numbers[0]:
+    if low == numbers[0] and low > 1:
         return (
             f"The interval reaches {low}, the smallest candidate: there may be fewer parts, or "
             "none. Try smaller numbers."

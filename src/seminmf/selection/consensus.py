@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
 from ..models.certificate import matched, matched_cosines, unit_rows
-from ..models.clustering import FactorKMeans, find_clusters
+from ..models.clustering import FactorKMeans
 from .growth import fit_from
 
 __all__ = ["consensus_model"]
@@ -32,13 +32,9 @@ def consensus_model(
     basis = np.ascontiguousarray(_median_parts(parts).T)
     fit_from(factorizer, X, basis, _codes(X, basis))
     n_clusters = model.n_clusters or factorizer.n_components
-    found = find_clusters(
-        factorizer, factorizer.codes_, n_clusters, 0, model.metric, bool(model.refine),
-        start=_agreed(labels, n_clusters),
-    )  # fmt: skip
     fitted = clone(model).set_params(random_state=0)
-    fitted.n_features_in_ = X.shape[1]
-    fitted._keep(factorizer, found)
+    start = _agreed(labels, n_clusters)
+    fitted._cluster(factorizer, factorizer.codes_, n_clusters, 0, start)
     parts_now = factorizer.components_
     steady = np.mean([matched_cosines(parts_now, other) for other in parts], axis=0)
     factorizer.stability_ = steady
