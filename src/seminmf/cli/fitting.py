@@ -28,6 +28,7 @@ from ._folder import (
 )
 from ._talk import Talk
 from ._watch import Watch, duration, stoppable
+from .tuning import chosen_parts
 
 if TYPE_CHECKING:
     from ..io import Table
@@ -72,8 +73,9 @@ def fit(
     ] = False,
 ) -> None:
     """Factorize a table: writes model, codes, basis, clusters, outlier scores and a report."""
+    number = o.components_of(components)
     choice = o.Choice(
-        model.value, components, strength, alpha, beta, clusters, standardize.value,
+        model.value, number or 1, strength, alpha, beta, clusters, standardize.value,
         solver.value, init.value, n_init, max_iter, tol, neighbors, seed, max_memory,
     )  # fmt: skip
     reading = o.Reading.chosen(
@@ -83,6 +85,9 @@ def fit(
     table = reading.read(data)
     o.describe(talk, table)
     shape = o.image_shape_of(image_shape, table.X.shape[1])
+    automatic = None
+    if number is None:
+        choice, automatic = chosen_parts(talk, table, choice)
     began = time.monotonic()
     fitted, stopped = fit_watched(talk, choice, table, checkpoint)
     seconds = time.monotonic() - began
@@ -113,7 +118,7 @@ def fit(
             "options": asdict(choice),
             "image_shape": shape,
             "title": title,
-            "outcome": outcome,
+            "outcome": {**outcome, "automatic": automatic},
             "files": files,
         }
         write_run(scratch, run)

@@ -202,7 +202,6 @@ class FactorKMeans(
         """Clusters of the codes of a fitted factorization, which becomes that of this model."""
         refine = bool(self.refine)
         found = find_clusters(factorizer, codes, n_clusters, seed, self.metric, refine, start)
-        self.n_features_in_ = factorizer.n_features_in_
         self.factorizer_ = factorizer
         self.kmeans_, self.labels_, self.cluster_centers_, self._reading = found
         self.refinement_ = _NONE if found.reading.rounds is None else _AVERAGED

@@ -27,7 +27,7 @@ from .growth import grown
 # to be seen is in that many (`python -m benchmarks.selection --large`).
 MOST_SAMPLES, MOST_FEATURES = 4_000, 400
 # Blocks of samples and of features.
-_ROW_FOLDS, _COLUMN_FOLDS = 4, 5
+_USUAL = _ROW_FOLDS, _COLUMN_FOLDS = 4, 5
 # With fewer features than so many per part in A, codes are so loose that more parts foretell better
 # than the right ones; there are more, smaller blocks of features then, if there can be.
 _FEATURES_PER_PART = 1.5
@@ -79,10 +79,16 @@ def usual_folds(shape: tuple[int, int], most_parts: int) -> tuple[int, int]:
     return min(_ROW_FOLDS, n), min(max(_COLUMN_FOLDS, int(np.ceil(m / spare))), m)
 
 
+def comfortable_parts(shape: tuple[int, int]) -> int:
+    """So many can be told apart with the usual blocks."""
+    n, m = (size + -size // folds for size, folds in zip(shape, _USUAL, strict=True))
+    return min(n, int(m / _FEATURES_PER_PART))
+
+
 def most_parts(shape: tuple[int, int], folds: tuple[int, int]) -> int:
     """More cannot be told apart in the smallest block that stays in."""
     n, m = shape
-    return min(n - -(-n // folds[0]), m - -(-m // folds[1]))
+    return min(n + -n // folds[0], m + -m // folds[1])
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from .blocks import (
     MOST_FEATURES,
     MOST_SAMPLES,
     Blocks,
+    comfortable_parts,
     condensed,
     foretold,
     foretold_robustly,
@@ -136,12 +137,9 @@ def choose_components(
 
 
 def usual_candidates(shape: tuple[int, int]) -> range:
-    """From one part to twenty, or to as many as can be told apart."""
+    """From one part to twenty, or to as many as there are samples and features for."""
     shape = min(shape[0], MOST_SAMPLES), min(shape[1], MOST_FEATURES)
-    most = next(
-        (k for k in range(_USUAL_MOST, 2, -1) if most_parts(shape, usual_folds(shape, k)) >= k), 2
-    )
-    return range(1, most + 1)
+    return range(1, max(2, min(_USUAL_MOST, comfortable_parts(shape))) + 1)
 
 
 @dataclass(frozen=True)

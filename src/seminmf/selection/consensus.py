@@ -33,6 +33,7 @@ def consensus_model(
     fit_from(factorizer, X, basis, _codes(X, basis))
     n_clusters = model.n_clusters or factorizer.n_components
     fitted = clone(model).set_params(random_state=0)
+    fitted.n_features_in_ = factorizer.n_features_in_
     start = _agreed(labels, n_clusters)
     fitted._cluster(factorizer, factorizer.codes_, n_clusters, 0, start)
     parts_now = factorizer.components_

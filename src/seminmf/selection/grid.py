@@ -99,6 +99,7 @@ def _scores(
     scores = []
     for factorizer in models:
         fitted = clone(clusters).set_params(factorizer=factorizer)
+        fitted.n_features_in_ = factorizer.n_features_in_
         n_clusters = clusters.n_clusters or k
         fitted._cluster(factorizer, factorizer.codes_, n_clusters, 0)
         scores.append(float(scorer(fitted, X[known], given)))

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._types import FloatArray
 from ..models.estimators import SemiNMF
 from ..models.validation import check_samples
 
-__all__ = ["fit_from", "grown", "with_more_parts"]
+__all__ = ["fit_from", "grown", "grown_parts", "with_more_parts"]
 
 
 def fit_from(model: Any, X: Any, basis: FloatArray, codes: FloatArray, graph: Any = None) -> Any:
@@ -44,6 +45,19 @@ def with_more_parts(X: FloatArray, model: Any, count: int) -> tuple[FloatArray, 
         np.hstack([basis, directions * signs]),
         np.hstack([codes, np.maximum(steps * signs, 0)]),
     )
+
+
+def grown_parts(X: Any, candidates: list[int]) -> dict[int, FloatArray]:
+    """Parts of fits with more and more of them, each from the one before.
+
+    A part keeps its place as long as it is one of them, so that one can follow it.
+    """
+    found: dict[int, FloatArray] = {}
+    dense, model = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64), None
+    for k in candidates:
+        model = grown(dense, k, model)
+        found[k] = model.components_
+    return found
 
 
 def grown(X: FloatArray, n_components: int, before: Any = None) -> Any:

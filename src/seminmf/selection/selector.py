@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from .._files import PathLike
 from ..models.clustering import FactorKMeans
 from ..models.validation import check_integer
 from .checks import check_array, check_candidates, drawn_seed, told_of
-from .components import ForetellingPlan, usual_candidates
+from .components import ComponentsChoice, ForetellingPlan, usual_candidates
 from .grid import check_labels, search
 from .path import STRENGTHS, check_estimator, check_strengths, followed
 from .stability import check_clusters, steadiness
@@ -78,6 +79,8 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
         Of the chosen model; None with ``n_runs=0``.
     reason_ : str
         Why, in words.
+    doubts_ : list of str
+        What speaks against it; the same is warned of.
 
     Examples
     --------
@@ -128,7 +131,8 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
         clusters = self.estimator if isinstance(self.estimator, FactorKMeans) else None
         model = check_estimator(self.estimator if clusters is None else clusters.factorizer)
         strengths = check_strengths("strengths", self.strengths)
-        check_integer("n_runs", self.n_runs, 0)
+        if check_integer("n_runs", self.n_runs, 0) == 1:
+            raise ValueError("n_runs=1 has nothing to compare with; take 0, or at least 2.")
         X = check_array(X, "SemiNMFSelector")
         given = usual_candidates(X.shape) if self.candidates is None else self.candidates
         candidates = check_candidates("candidates", given)
@@ -144,13 +148,15 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
         def described() -> Any:
             return told_of(
                 X, estimator=self.estimator, candidates=str(candidates), strengths=str(strengths),
-                n_runs=self.n_runs, scoring=str(self.scoring), y=np.asarray(labels and labels[1]),
+                n_runs=self.n_runs, scoring=str(self.scoring), y=None if y is None else sha256(repr(np.asarray(y).tolist()).encode()).hexdigest(),
                 random_state=self.random_state,
             )  # fmt: skip
 
         with working(self.n_jobs, self.callback, self.checkpoint, described) as work:
             seed = work.once("seed of all", lambda: drawn_seed(self.random_state))
-            self.choice_, self.best_score_, self.results_ = None, None, {}
+            self.choice_: ComponentsChoice | None = None
+            self.best_score_: float | None = None
+            self.results_: dict[str, dict[str, Any]] = {}
             if plan is not None:
                 self._choose(X, model, plan, work, seed)
             else:
@@ -164,9 +170,7 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
             self.stability_ = None
             if self.n_runs:
                 subject = check_clusters(best)
-                self.stability_ = steadiness(
-                    X, subject, max(self.n_runs, 2), _SUBSAMPLE, work, seed
-                )
+                self.stability_ = steadiness(X, subject, self.n_runs, _SUBSAMPLE, work, seed)
         self.n_features_in_ = X.shape[1]
         self._conclude()
         return self
