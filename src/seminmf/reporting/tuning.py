@@ -76,7 +76,7 @@ def tuning_page(
         '<a class="skip" href="#content">Skip to the content</a>\n'
         '<header>\n<div class="top"><p class="eyebrow">seminmf · how many parts</p></div>\n'
         f"<h1><bdi>{text(heading)}</bdi></h1>\n"
-        f'<p class="summary">{text(found.reason_)}</p>\n{_tiles(found, n, m)}{_doubts(found)}'
+        f'<p class="summary">{text(found.reason_)}</p>\n{_doubts(found)}{_tiles(found, n, m)}'
         f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n</header>\n'
         f'<main id="content">\n{body}</main>\n'
         f"<footer><p>Made by seminmf on {text(date)}. Everything on this page is in this file; it "
@@ -93,7 +93,7 @@ def _tiles(found: Any, n: int, m: int) -> str:
     tiles = [
         ("samples", count(n), f"{count(m)} features"),
         ("parts", count(found.best_params_["n_components"]), spread),
-        ("strength", number(found.best_params_["strength"]), f"{best.n_active_} parts in use"),
+        ("strength", _short(found.best_params_["strength"]), f"{best.n_active_} parts in use"),
     ]
     if choice is not None:
         tiles.append(("outliers", count(choice.n_outliers), "had no say"))
@@ -110,7 +110,7 @@ def _tiles(found: Any, n: int, m: int) -> str:
 
 def _doubts(found: Any) -> str:
     return "".join(
-        f'<p class="lead"><span class="flag">{text(d)}</span></p>' for d in found.doubts_
+        f'<p class="summary"><span class="flag">{text(d)}</span></p>' for d in found.doubts_
     )
 
 
@@ -120,7 +120,7 @@ def _number(found: Any) -> Section | None:
         grid = found.results_["grid"]
         order = np.argsort(-grid["score"], kind="stable")[:10]
         rows = [
-            [count(grid["n_components"][i]), number(grid["strength"][i]), number(grid["score"][i])]
+            [count(grid["n_components"][i]), _short(grid["strength"][i]), number(grid["score"][i])]
             for i in order
         ]
         return (
@@ -161,7 +161,7 @@ def _strength(found: Any) -> Section:
     values = path["strength"]
     places = np.log10(values)
     whole = np.abs(places - places.round()) < 1e-6
-    names = [number(value) if at else "" for value, at in zip(values, whole, strict=True)]
+    names = [_short(value) if at else "" for value, at in zip(values, whole, strict=True)]
     chosen = float(np.log10(strength))
     explained = Curve(
         places, path["explained"], names, "strength (logarithmic)", "share explained", chosen=chosen
@@ -178,12 +178,22 @@ def _strength(found: Any) -> Section:
     )
     best = found.best_estimator_
     facts = [
-        ("strength", number(strength)),
+        ("strength", _short(strength)),
         ("parts in use", f"{best.n_active_} of {len(best.components_)}"),
         ("zeros in the codes", percent(float((best.codes_ == 0).mean()))),
     ]
-    charts = reading(curve(explained), facts) + f'<figure class="card">{curve(active)}</figure>'
+    counts = [count(path["n_active"][place]) for place in (0, -1)]
+    ends = [
+        (f"in use at {_short(value)}", f"{many} of {len(best.components_)}")
+        for value, many in zip(values[[0, -1]], counts, strict=True)
+    ]
+    charts = reading(curve(explained), facts) + lead("") + reading(curve(active), ends)
     return "strength", "How strong", lead(words) + charts
+
+
+def _short(value: float) -> str:
+    """A strength as people write it."""
+    return f"{value:g}".replace("-0", "−").replace("-", "−")
 
 
 def _growing(found: Any, X: Any, shape: tuple[int, int] | None) -> Section:
@@ -201,9 +211,9 @@ def _growing(found: Any, X: Any, shape: tuple[int, int] | None) -> Section:
         )
         more = len(components) - _MOST_PARTS
         rest = f" The first {_MOST_PARTS} are shown." if more > 0 else ""
-        mark = " – chosen" if number_ == k else ""
+        mark = ", as chosen" if number_ == k else ""
         rows.append(
-            f"<h3>{number_} part{'s' * (number_ != 1)}{mark}"
+            f'<h3 class="lead">{number_} part{"s" * (number_ != 1)}{mark}'
             f'<span class="aside">{rest}</span></h3><ul class="parts images">{cards}</ul>'
         )
     words = (

@@ -30,6 +30,10 @@ _SUBSAMPLE = 0.8
 _AGREE, _RECUR = 0.5, 0.8
 
 
+def _fingerprint(y: Any) -> str:
+    return sha256(repr(None if y is None else np.asarray(y).tolist()).encode()).hexdigest()
+
+
 class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
     """Chooses the number of parts and the strength of a model, and says why.
 
@@ -148,7 +152,7 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
         def described() -> Any:
             return told_of(
                 X, estimator=self.estimator, candidates=str(candidates), strengths=str(strengths),
-                n_runs=self.n_runs, scoring=str(self.scoring), y=None if y is None else sha256(repr(np.asarray(y).tolist()).encode()).hexdigest(),
+                n_runs=self.n_runs, scoring=str(self.scoring), y=_fingerprint(y),
                 random_state=self.random_state,
             )  # fmt: skip
 
