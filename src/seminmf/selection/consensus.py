@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
 from .._types import FloatArray, IntArray
 from ..models.certificate import matched, matched_cosines, unit_rows
@@ -25,21 +26,37 @@ def consensus_model(
     """(clusters and parts as a fitted model, how far each part is found in the runs).
 
     The parts are medians over the runs, from which a fit to all samples goes on; so they are those
-    of a minimum, and the nearest one. The clusters are k-means of the codes from the clusters that
-    the runs agree on.
+    of a minimum, and the nearest one. The clusters are k-means of the codes, once from the clusters
+    that the runs agree on and once from those of each run; of the ends the one counts that agrees
+    best with all runs.
     """
     factorizer = clone(model.factorizer).set_params(random_state=0)
     basis = np.ascontiguousarray(_median_parts(parts).T)
     fit_from(factorizer, X, basis, _codes(X, basis))
     n_clusters = model.n_clusters or factorizer.n_components
     fitted = clone(model).set_params(random_state=0)
+    given = [_agreed(labels, n_clusters), *labels]
+    # Not from those that left clusters empty; where all did, from a start of its own.
+    starts = [start for start in given if len(np.unique(start[start >= 0])) == n_clusters]
+    best = -np.inf
+    for start in starts or [None]:
+        rival = clone(fitted)
+        rival._cluster(factorizer, factorizer.codes_, n_clusters, 0, start)
+        likeness = _likeness(rival.labels_, labels)
+        if likeness > best:
+            best, fitted = likeness, rival
     fitted.n_features_in_ = factorizer.n_features_in_
-    start = _agreed(labels, n_clusters)
-    fitted._cluster(factorizer, factorizer.codes_, n_clusters, 0, start)
     parts_now = factorizer.components_
     steady = np.mean([matched_cosines(parts_now, other) for other in parts], axis=0)
     factorizer.stability_ = steady
     return fitted, steady
+
+
+def _likeness(clusters: IntArray, labels: IntArray) -> float:
+    """Mean adjusted Rand index with the clusters of the runs."""
+    return float(
+        np.mean([adjusted_rand_score(run[run >= 0], clusters[run >= 0]) for run in labels])
+    )
 
 
 def _codes(X: Any, basis: FloatArray) -> FloatArray:
