@@ -25,21 +25,22 @@ choice = choose_components(X, range(2, 13), random_state=0)
 choice.n_components, choice.interval, choice.reason
 ```
 
-Blocks of samples × features are left out and foretold from the rest: a factorization of what stays
-in gives the parts, least squares continues them to the features left out, and non-negative least
-squares finds the codes of the samples left out. With too few parts something is missing; with too
-many, codes follow the noise. Samples that nothing foretells are outliers and have no say. The
-number is the smallest whose error is within one standard error of the best, and the interval holds those
-within two. `seminmf tune table.csv --k 2:30 --out tuned` draws the curve, `seminmf fit -k auto`
-takes the number.
+Blocks of samples × features are left out and foretold from the rest: a factorization of what
+stays in gives the parts, least squares continues them to the features left out, and non-negative
+least squares finds the codes of the samples left out. With too few parts something is missing;
+with too many, codes follow the noise. Samples that nothing foretells are outliers and have no
+say. The number is the smallest whose error is within one standard error of the best, and the
+interval holds those within two. `seminmf tune table.csv --k 2:30 --out tuned` draws the curve,
+`seminmf fit -k auto` takes the number.
 
-`SemiNMFSelector` adds the strength and the stability, `regularization_path` fits with 20 strengths,
-`stability` fits to subsamples and makes the consensus a model.
+`SemiNMFSelector` adds the strength and the stability, `regularization_path` fits with 20
+strengths, `stability` fits to subsamples and makes the consensus a model.
 
 **What not to expect.** Parts are not classes: a class may be a sum of several parts, and two
-classes may share one. Where the error falls on and on, as for images, there is no number to find; the
-choice then says that it is at the end of the candidates. `score`, what new samples have explained, rises
-with the number of parts whatever the data are, and falls with strength: choose neither by it.
+classes may share one. Where the error falls on and on, as for images, there is no number to find;
+the choice then says that it is at the end of the candidates. `score`, what new samples have
+explained, rises with the number of parts whatever the data are, and falls with strength: choose
+neither by it.
 """
 
 
@@ -161,8 +162,7 @@ def _strength(cases: Cases) -> str:
         f"strengths, mean over {len(names)} smaller sets of the panel ({', '.join(names)}). "
         "*Silhouette* is of the clusters in X, *agreement* that of `stability` with four runs. The "
         "default 0.001 stays unless a rule is below it here and on sets that it was not "
-        "chosen on.\n\n"
-        + _table("rule | points behind", lines)
+        "chosen on.\n\n" + _table("rule | points behind", lines)
     )
 
 
@@ -175,12 +175,11 @@ def _consensus(cases: Cases) -> str:
         f"{mean(f'{kind} ACC spread'):.2f} | {mean(f'{kind} ARI spread'):.2f}"
         for kind in ("single", "consensus")
     ]
+    named = ", ".join(cases)
     return (
-        "## Consensus\n\nSingle fits of `FactorKMeans(L21SemiNMF)` and consensus models of "
-        "20 fits to "
-        f"subsamples, 5 seeds each, on {len(cases)} smaller sets of the panel ({', "
-        "'.join(cases)}); "
-        "spread is the standard deviation over seeds.\n\n"
+        "## Consensus\n\nSingle fits of `FactorKMeans(L21SemiNMF)` and consensus models of 20 fits "
+        f"to subsamples, 5 seeds each, on {len(cases)} smaller sets of the panel ({named}); spread "
+        "is the standard deviation over seeds.\n\n"
         + _table("model | ACC | ARI | spread of ACC | of ARI", lines)
     )
 
