@@ -24,7 +24,7 @@ from ..models.estimators import L21SemiNMF
 from .growth import grown
 
 # More samples are drawn from, and more features added up in groups: what the number of parts needs
-# to be seen is in that many (`python -m benchmarks.selection --large`).
+# to be seen is in that many (`python -m benchmarks.selection wide`).
 MOST_SAMPLES, MOST_FEATURES = 4_000, 400
 # Blocks of samples and of features.
 _USUAL = _ROW_FOLDS, _COLUMN_FOLDS = 4, 5
