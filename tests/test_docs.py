@@ -42,6 +42,10 @@ PUBLIC = (
     "seminmf.metrics",
     "seminmf.penalties",
     "seminmf.plotting",
+    "seminmf.selection.components",
+    "seminmf.selection.path",
+    "seminmf.selection.selector",
+    "seminmf.selection.stability",
     "seminmf.sources",
 )
 
@@ -122,7 +126,7 @@ def test_the_api_page_has_every_public_name() -> None:
             f"seminmf.{name}"
             for name in (
                 "anndata", "datasets", "io", "losses", "metrics", "penalties", "plotting",
-                "sources",
+                "selection", "sources",
             )
         ),
     )  # fmt: skip

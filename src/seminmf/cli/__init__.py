@@ -8,10 +8,10 @@ imports itself, so that the help is there at once.
 from __future__ import annotations
 
 # The order in which the modules are imported is that of the commands in the help.
-from . import applying, datasets, fitting, pages, paper
+from . import applying, datasets, fitting, pages, paper, tuning
 from ._command import app
 
-__all__ = ["app", "applying", "datasets", "fitting", "main", "pages", "paper"]
+__all__ = ["app", "applying", "datasets", "fitting", "main", "pages", "paper", "tuning"]
 
 
 def main() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +137,39 @@ def read_run(out: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error}); fit again with --force.") from None
     return dict(run)
+
+
+def typed() -> list[str]:
+    """The command that was given."""
+    return ["seminmf", *sys.argv[1:]]
+
+
+def run_of(
+    table: Table, reading: Any, choice: Any, shape: Any, title: str | None,
+    outcome: dict[str, Any], files: dict[str, str],
+) -> dict[str, Any]:  # fmt: skip
+    """What was done, for `RUN`."""
+    return {
+        "format": RUN_FORMAT,
+        "version": 1,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": typed(),
+        "data": asdict(table.record),
+        "reading": asdict(reading),
+        "options": asdict(choice),
+        "image_shape": shape,
+        "title": title,
+        "outcome": outcome,
+        "files": files,
+    }
+
+
+def notes_of(parts: Parts, table: Table, shape: Any) -> dict[str, Any]:
+    """What a model file says of the table."""
+    return {
+        "feature_names": list(table.feature_names), "named": table.named, "id": table.id_name,
+        "labels": table.label_name, "image_shape": shape, "medians": medians_of(parts, table),
+    }  # fmt: skip
 
 
 def write_run(scratch: Path, run: dict[str, Any]) -> None:

@@ -60,7 +60,10 @@ _FORMATS = (
     "10x folder; - is CSV from stdin; HDF5, and folders of Zarr or Parquet, are read in parts."
 )
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=f"Table: {_FORMATS}")]
-Components = Annotated[int, typer.Option("--components", "-k", min=1, help="Number of parts.")]
+Components = Annotated[
+    str,
+    typer.Option("--components", "-k", metavar="INTEGER|auto", help="Number of parts."),
+]
 ModelOption = Annotated[
     Model, typer.Option("--model", "-m", help="l21 is robust; graph, semi, nmf: least squares.")
 ]
@@ -314,6 +317,15 @@ def with_hint(table: Table, choice: Choice) -> Table:
         return table
     record = replace(table.record, remarks=[*table.record.remarks, hint])
     return replace(table, record=record)
+
+
+def components_of(text: str) -> int | None:
+    """The number of parts that ``-k`` says; None if the data are to say it."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"-k must be a number of parts of at least 1, or auto, got {text!r}.")
+    return int(text)
 
 
 def image_shape_of(text: str | None, n_features: int) -> tuple[int, int] | None:

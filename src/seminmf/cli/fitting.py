@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,12 +14,13 @@ from ._command import Stopped, app, command
 from ._folder import (
     MODEL,
     REPORT,
-    RUN_FORMAT,
     Parts,
     check_target,
     folder,
-    medians_of,
+    notes_of,
     outlier_scores,
+    run_of,
+    typed,
     with_fills,
     write_report,
     write_run,
@@ -30,6 +28,7 @@ from ._folder import (
 )
 from ._talk import Talk
 from ._watch import Watch, duration, stoppable
+from .tuning import chosen_parts
 
 if TYPE_CHECKING:
     from ..io import Table
@@ -66,8 +65,9 @@ def fit(
     ] = False,
 ) -> None:
     """Factorize a table: writes model, codes, basis, clusters, outlier scores and a report."""
+    number = o.components_of(components)
     choice = o.Choice(
-        model.value, components, strength, alpha, beta, clusters, standardize.value,
+        model.value, number or 1, strength, alpha, beta, clusters, standardize.value,
         solver.value, init.value, n_init, max_iter, tol, neighbors, seed,
         reading.max_memory, reading.fill,
     )  # fmt: skip
@@ -76,6 +76,9 @@ def fit(
     table = o.with_hint(table, choice)
     o.describe(talk, table)
     shape = o.image_shape_of(image_shape, table.X.shape[1])
+    automatic = None
+    if number is None:
+        choice, automatic = chosen_parts(talk, table, choice)
     began = time.monotonic()
     fitted, stopped = fit_watched(talk, choice, table, checkpoint)
     seconds = time.monotonic() - began
@@ -85,32 +88,17 @@ def fit(
     outcome = _outcome(parts, scores, seconds, stopped)
     for line in _sentences(parts, outcome):
         talk.say(line)
-    notes = {
-        "feature_names": list(table.feature_names), "named": table.named, "id": table.id_name,
-        "labels": table.label_name, "image_shape": shape, "medians": medians_of(parts, table),
-    }  # fmt: skip
-    typed = ["seminmf", *sys.argv[1:]]
     with folder(out, force) as scratch:
+        notes = notes_of(parts, table, shape)
         fitted.save(scratch / MODEL, training=training.value, notes=notes)
         files = {"model": MODEL, **write_tables(scratch, parts, table, scores)}
         try:
-            write_report(scratch / REPORT, parts, table, shape, title, typed)
+            write_report(scratch / REPORT, parts, table, shape, title, typed())
             files["report"] = REPORT
         except (ValueError, ImportError) as error:
             talk.warn(f"There is no report: {error}")
-        run = {
-            "format": RUN_FORMAT,
-            "version": 1,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "command": typed,
-            "data": asdict(table.record),
-            "reading": asdict(reading),
-            "options": asdict(choice),
-            "image_shape": shape,
-            "title": title,
-            "outcome": outcome,
-            "files": files,
-        }
+        outcome["automatic"] = automatic
+        run = run_of(table, reading, choice, shape, title, outcome, files)
         write_run(scratch, run)
     talk.result = {"out": out, **run}
     names = ", ".join(name for what, name in files.items() if what != "report")

@@ -9,9 +9,9 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from .._types import FloatArray
+from .._types import FloatArray, IntArray
 
-__all__ = ["matched_cosines", "stability_of"]
+__all__ = ["matched", "matched_cosines", "stability_of", "unit_rows"]
 
 
 def matched_cosines(parts: FloatArray, others: FloatArray) -> FloatArray:
@@ -19,21 +19,28 @@ def matched_cosines(parts: FloatArray, others: FloatArray) -> FloatArray:
 
     NaN for rows that are zero; zero for those that find no partner.
     """
-    wanted, there = (np.flatnonzero(rows.any(axis=1)) for rows in (parts, others))
-    cosines = np.full(len(parts), np.nan)
-    cosines[wanted] = 0.0
-    left, right = _directions(parts[wanted]), _directions(others[there])
-    products = left @ right.T
-    rows, columns = linear_sum_assignment(products, maximize=True)
-    cosines[wanted[rows]] = np.maximum(products[rows, columns], 0.0)
+    cosines = np.where(parts.any(axis=1), 0.0, np.nan)
+    rows, columns = matched(parts, others)
+    products = np.einsum("ij,ij->i", unit_rows(parts[rows]), unit_rows(others[columns]))
+    cosines[rows] = np.maximum(products, 0.0)
     return cosines
 
 
-def _directions(rows: FloatArray) -> FloatArray:
+def matched(parts: FloatArray, others: FloatArray) -> tuple[IntArray, IntArray]:
+    """Numbers of parts and of their partners, by the largest sum of cosines; without zero rows."""
+    wanted, there = (np.flatnonzero(rows.any(axis=1)) for rows in (parts, others))
+    products = unit_rows(parts[wanted]) @ unit_rows(others[there]).T
+    rows, columns = linear_sum_assignment(products, maximize=True)
+    return wanted[rows], there[columns]
+
+
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Directions of rows; zeros where a row is zero."""
     rows = np.asarray(rows, dtype=np.float64)
     # By the largest entry first, so that no square under- or overflows.
     rows = rows / np.abs(rows).max(axis=1, keepdims=True, initial=np.finfo(np.float64).tiny)
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0, norms, 1.0))
 
 
 def stability_of(model: Any, X: Any, n_runs: int, random_state: Any) -> FloatArray:

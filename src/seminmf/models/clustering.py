@@ -17,14 +17,8 @@ from .._words import counted
 from .display import Displayed
 from .persistence import Saveable
 from .reading import CODES, METRICS, RECONSTRUCTION, Ball, Reading, metric_root
-from .validation import (
-    check_choice,
-    check_in_memory,
-    check_integer,
-    check_samples,
-    drawn_seed,
-    given,
-)
+from .samples import check_in_memory, check_samples, given
+from .validation import check_choice, check_integer, drawn_seed
 
 __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
@@ -53,13 +47,17 @@ def find_clusters(
     random_state: Any,
     metric: str = RECONSTRUCTION,
     refine: bool = True,
+    start: IntArray | None = None,
 ) -> Clusters:
-    """k-means of the codes of a fitted factorization."""
+    """k-means of the codes of a fitted factorization; from the clusters ``start`` if given."""
     from ..compiled.threads.openmp import shared_if_worth
 
     reading, refined = Reading.of(factorizer, codes, n_clusters, metric, refine)
     seen = reading.seen(refined)
     search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state)
+    if start is not None:
+        means = np.array([seen[start == label].mean(axis=0) for label in range(n_clusters)])
+        search.set_params(init=means, n_init=1)
     with shared_if_worth(2.0 * seen.size * n_clusters * _STARTS * _ROUNDS):
         search.fit(seen)
         nearest = pairwise_distances_argmin(search.cluster_centers_, seen)
@@ -207,13 +205,18 @@ class FactorKMeans(
                 f"n_samples = {X.shape[0]}; choose fewer clusters."
             )
         codes = np.asarray(factorizer.fit_transform(X))
-        found = find_clusters(
-            factorizer, codes, n_clusters, rng.randint(2**31 - 1), self.metric, bool(self.refine)
-        )
+        self._cluster(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
+        return self
+
+    def _cluster(
+        self, factorizer: Any, codes: FloatArray, n_clusters: int, seed: int, start: Any = None
+    ) -> None:
+        """Clusters of the codes of a fitted factorization, which becomes that of this model."""
+        refine = bool(self.refine)
+        found = find_clusters(factorizer, codes, n_clusters, seed, self.metric, refine, start)
         self.factorizer_ = factorizer
         self.kmeans_, self.labels_, self.cluster_centers_, self._reading = found
         self.refinement_ = _NONE if found.reading.rounds is None else _AVERAGED
-        return self
 
     def predict(self, X: Any) -> IntArray:
         """Clusters of new samples: the centre nearest to their codes, refined as in the fit.

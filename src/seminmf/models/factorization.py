@@ -20,18 +20,9 @@ from .._words import counted
 from ..problem.losses import Norm, SquaredNorm
 from . import searches
 from .display import Displayed
+from .samples import check_in_memory, check_samples, check_weights, is_dask_array
 from .streaming import _Streaming
-from .validation import (
-    DTYPES,
-    check_flag,
-    check_in_memory,
-    check_integer,
-    check_number,
-    check_samples,
-    check_weights,
-    drawn_seed,
-    is_dask_array,
-)
+from .validation import DTYPES, check_flag, check_integer, check_number, drawn_seed
 from .watching import watched
 
 if TYPE_CHECKING:
@@ -230,6 +221,33 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
         from .outliers import outlier_scores
 
         return outlier_scores(self, X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Which share of samples the model explains: 1 − Σ ρ(‖x − Uv‖) / Σ ρ(‖x‖), by its own loss.
+
+        So searches such as scikit-learn's ``GridSearchCV`` work without a scorer. It rises with the
+        number of parts, and with less strength, whatever the data are: codes of new samples see all
+        of their features. Compare models with as many parts by it, or losses; for the number of
+        parts take `seminmf.selection.choose_components`, and never choose the strength by it.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or source of shape (n_samples, n_features)
+            New samples, as a rule.
+        y : ignored
+
+        Returns
+        -------
+        score : float
+            1 if all is explained, 0 if nothing is.
+        """
+        codes = self.transform(X)
+        X = check_in_memory(self, X, "score")
+        from ..data import squares_of
+
+        nothing = self.loss_.total(np.sqrt(squares_of(X)), None)
+        left = self.loss_.total(self._projector.residuals(X, np.asarray(codes)), None)
+        return float(1 - left / nothing) if nothing > 0 else 0.0
 
     def certify(self, X: Any, n_runs: int = 5, random_state: Any = None) -> Self:
         """Find out which parts come back from other starts; sets ``stability_``.

@@ -15,7 +15,8 @@ from .._types import FloatArray, IntArray
 from ..sources.opening import source_of
 from .gaps import column_medians, filled
 from .persistence import Saveable
-from .validation import check_choice, check_in_memory, check_samples
+from .samples import check_in_memory, check_samples
+from .validation import check_choice
 
 STANDARDIZATIONS = ("none", "center", "scale", "robust")
 FILLS = ("median",)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from .validation import given
+from .samples import given
 
 __all__ = ["CODES", "METRICS", "RECONSTRUCTION", "Ball", "Reading", "metric_root"]
 

@@ -30,37 +30,42 @@ def resumable(
     model: str, settings: Settings, X: Any, weights: FloatArray | None
 ) -> Iterator[Settings]:
     """The settings of a fit with its checkpoint open, and gone when the fit has ended well."""
-    folder = settings.checkpoint
-    if not isinstance(folder, str | PathLike) or not fspath(folder):
-        raise ValueError(f"checkpoint must be None or the path of a folder, got {folder!r}.")
+    folder = checked_folder(settings.checkpoint)
     checked = settings.checked(X.shape, X.dtype)
     fit = {
         "version of seminmf": package_version(),
         "model": model,
-        **{name: _told(getattr(checked, name)) for name in PARAMETERS if name not in _ASIDE},
-        "random_state": _told(settings.random_state),
-        "last fit to go on from": _told(checked.before),
+        **{name: told(getattr(checked, name)) for name in PARAMETERS if name not in _ASIDE},
+        "random_state": told(settings.random_state),
+        "last fit to go on from": told(checked.before),
         "X": f"{'sparse' if sp.issparse(X) else 'dense'} {X.shape} {X.dtype}",
-        "entries of X": _told((X.survey.squares, X.survey.low) if isinstance(X, Stream) else X),
-        "sample_weight": _told(weights),
+        "entries of X": told((X.survey.squares, X.survey.low) if isinstance(X, Stream) else X),
+        "sample_weight": told(weights),
     }
     with Checkpoint(folder, fit) as checkpoint:
         yield replace(settings, checkpoint=checkpoint)
 
 
-def _told(value: Any) -> str:
+def checked_folder(folder: Any) -> Any:
+    """What ``checkpoint`` is, if it can be the path of a folder."""
+    if not isinstance(folder, str | PathLike) or not fspath(folder):
+        raise ValueError(f"checkpoint must be None or the path of a folder, got {folder!r}.")
+    return folder
+
+
+def told(value: Any) -> str:
     """A value in words that are the same in the next process."""
     if isinstance(value, np.ndarray) or sp.issparse(value):
         return f"checksum {checksum(value.tocsr() if sp.issparse(value) else value)}"
     if isinstance(value, tuple):
-        return f"({', '.join(_told(item) for item in value)})"
+        return f"({', '.join(told(item) for item in value)})"
     if isinstance(value, np.random.RandomState):
         state = value.get_state(legacy=False)["state"]
-        return f"RandomState with {_told(state['key'])} at {state['pos']}"
+        return f"RandomState with {told(state['key'])} at {state['pos']}"
     if hasattr(value, "get_params"):
         parameters = value.get_params(deep=False).items()
-        told = ", ".join(f"{name}={_told(item)}" for name, item in parameters)
-        return f"{type(value).__name__}({told})"
+        inside = ", ".join(f"{name}={told(item)}" for name, item in parameters)
+        return f"{type(value).__name__}({inside})"
     if value is None or isinstance(value, bool | int | float | str | np.generic):
         return repr(value)
     return str(getattr(value, "__qualname__", type(value).__name__))

@@ -5,7 +5,7 @@ Imported when a fit begins: behind it are the numerics and their compiler.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 import scipy.sparse as sp
@@ -46,6 +46,8 @@ class Settings:
     max_memory: Any
     before: tuple[FloatArray, FloatArray] | None = None
     """Basis and codes of the last fit, to go on from."""
+    known: Any = None
+    """What the graph of another fit to the same samples was made of."""
 
     def checked(self, shape: tuple[int, int], dtype: Any) -> Settings:
         """The same with every value checked against the shape of the data."""
@@ -163,7 +165,7 @@ class Settings:
 
 
 # Which of the settings an estimator has as parameters, or a class stands for.
-PARAMETERS = tuple(field.name for field in fields(Settings) if field.name != "before")
+PARAMETERS = tuple(field.name for field in fields(Settings) if field.default is MISSING)
 
 
 def _in_units_of_x(callback: Callback, unit: float, scale: float) -> Callback:

@@ -9,14 +9,8 @@ import numpy as np
 
 from .._types import FloatArray
 from .persistence import Saveable
-from .validation import (
-    check_batch,
-    check_in_memory,
-    check_integer,
-    check_samples,
-    check_share,
-    check_weights,
-)
+from .samples import check_in_memory, check_samples, check_weights
+from .validation import check_batch, check_integer, check_share
 
 if TYPE_CHECKING:
     from ..solve.projection import Projector

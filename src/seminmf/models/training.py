@@ -86,20 +86,17 @@ def _select(X: Any, weights: FloatArray | None, merge: bool, at_least: int) -> _
     representatives = member = np.arange(X.shape[0])
     if merge:
         representatives, member = distinct_rows(X)
-        if len(representatives) < at_least:
+        merge = len(representatives) >= at_least
+        if not merge:
             representatives = member = np.arange(X.shape[0])
-            merge = False
     if weights is None and len(representatives) == X.shape[0]:
         return _Samples(X, None, None)
     share = np.bincount(member, weights=weights)
     present = share > 0
     if not present.all():
         renumbered = np.where(present, np.cumsum(present) - 1, -1)
-        representatives, member, share = (
-            representatives[present],
-            renumbered[member],
-            share[present],
-        )
+        representatives, member = representatives[present], renumbered[member]
+        share = share[present]
     identical = len(representatives) == X.shape[0] and not merge
     rows = X if identical else X[representatives]
     return _Samples(rows, share.astype(X.dtype), None if identical else member)
@@ -111,6 +108,8 @@ def _build_graph(
     """The graph matrix, the neighbours it was made of unless it was given, and the index in which
     neighbours of new samples are looked for.
     """
+    if settings.known is not None:
+        return settings.known
     graph, p = settings.graph, min(settings.n_neighbors, X.shape[0])
     if not isinstance(graph, str) and not sp.issparse(graph):
         index, links = NeighbourIndex.by_transformer(graph, X)
@@ -213,8 +212,8 @@ def _train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
 
     squares = squares_of(data)
     length = typical_length(squares, share)
-    total = float(data.shape[0] if share is None else share.sum())
-    alpha, beta, mu = settings.weights(Units(total, length, settings.loss.power))
+    total = data.shape[0] if share is None else share.sum()
+    alpha, beta, mu = settings.weights(Units(float(total), length, settings.loss.power))
     matrix, links, index, made = None, None, None, None
     if alpha > 0 and isinstance(data, Stream):
         matrix, index, made = _graph_of_stream(settings, data)

@@ -27,7 +27,7 @@ def _asset(name: str) -> str:
 
 
 @cache
-def _style() -> str:
+def page_style() -> str:
     """The style sheet, behind the colours of marks: the same as in matplotlib."""
     pairs = {"pos": (LIGHT.l21, DARK.l21), "neg": (LIGHT.below, DARK.below)}
     steps = [(*theme.steps, theme.below) for theme in (LIGHT, DARK)]
@@ -55,7 +55,7 @@ def _fingerprint(content: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def _policy(style: str, script: str) -> str:
+def policy(style: str, script: str) -> str:
     """Only this style and this script, images that are in the page, and no request at all."""
     return (
         f"default-src 'none'; script-src {_fingerprint(script)}; "
@@ -133,7 +133,7 @@ def _tiles(found: Findings) -> str:
 
 def compose(found: Findings, title: str | None = None, when: datetime | None = None) -> str:
     """The report as HTML; the same findings, title and date give the same text."""
-    style, script = _style(), _asset("report.js")
+    style, script = page_style(), _asset("report.js")
     heading = plain(title) if title is not None else default_title(found)
     date = (when or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z").strip()
     made = sections(found)
@@ -145,7 +145,7 @@ def compose(found: Findings, title: str | None = None, when: datetime | None = N
     )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         '<meta name="referrer" content="no-referrer">\n'

@@ -1,0 +1,247 @@
+"""How many parts, how strong, how sure: ``python -m benchmarks.selection [TABLE …]``.
+
+What has a row in ``docs/selection.csv`` is not measured again; ``--again TABLE`` forgets the rows
+of a table. The page ``docs/how-many.md`` is made from the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+from threadpoolctl import threadpool_limits
+
+from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
+from seminmf.datasets import add_outliers
+from seminmf.metrics import majority_accuracy
+from seminmf.selection import choose_components, regularization_path, stability
+from seminmf.selection.components import usual_candidates
+from seminmf.selection.growth import grown
+from seminmf.selection.path import STRENGTHS
+
+from .panel.sets import at_hand, subset, table
+from .results import read_rows, write_rows
+
+FILE = Path(__file__).parents[1] / "docs" / "selection.csv"
+Values = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of one case."""
+
+    table: str
+    case: str
+    what: str
+    value: float
+
+
+# --- planted parts --------------------------------------------------------------------------------
+
+
+def planted(kind: str, k: int, noise: float, outliers: bool, seed: int) -> Any:
+    """Clusters around k centres, or sums of a few of k parts; noise is a share of the signal."""
+    rng = np.random.RandomState(seed)
+    n, m = int(rng.choice([200, 300, 500])), int(rng.choice([25, 40, 60]))
+    parts = rng.standard_normal((k, m))
+    if kind == "clusters":
+        codes = np.eye(k)[rng.randint(k, size=n)]
+    else:
+        codes = rng.rand(n, k) * (rng.rand(n, k) < 0.3)
+        codes[np.arange(n), rng.randint(k, size=n)] += rng.rand(n)
+    signal = codes @ parts
+    X = signal / signal.std() + noise * rng.standard_normal((n, m))
+    return add_outliers(X, 0.1, random_state=seed)[0] if outliers else X
+
+
+def _planted_cases() -> Iterator[tuple[str, Callable[[], Values]]]:
+    grid = product((False, True), ("clusters", "parts"), (3, 5, 8, 10, 12), (0.1, 0.3, 0.5))
+    for number, (outliers, kind, k, noise) in enumerate(grid):
+
+        def measure(given: tuple[Any, ...] = (kind, k, noise, outliers, 1000 + number)) -> Values:
+            X = planted(*given)
+            began = time.process_time()
+            found = choose_components(X, range(2, 16), random_state=0)
+            seconds = time.process_time() - began
+            low, high = found.interval
+            return {
+                "true": given[1], "chosen": found.n_components, "low": low, "high": high,
+                "seconds": seconds,
+            }  # fmt: skip
+
+        yield f"{kind}, k = {k}, noise {noise:g}, {'outliers' if outliers else 'clean'}", measure
+
+
+def _wide() -> Values:
+    """More samples and features than take part."""
+    rng = np.random.RandomState(0)
+    codes = rng.rand(6_000, 8) * (rng.rand(6_000, 8) < 0.3)
+    signal = codes @ rng.standard_normal((8, 1_500))
+    X = signal / signal.std() + 0.5 * rng.standard_normal(signal.shape)
+    began = time.process_time()
+    found = choose_components(X, range(2, 14), random_state=0)
+    return {"true": 8, "chosen": found.n_components, "seconds": time.process_time() - began}
+
+
+# --- speed ----------------------------------------------------------------------------------------
+
+_SPEED = {"ionosphere": 5, "waveform": 10, "uspst": 16}
+
+
+def _path_speed(name: str) -> Values:
+    """A path of 20 strengths against one cold fit: medians of fits at all of them."""
+    X, k = table(name)[0], _SPEED[name]
+    cold, objectives = [], []
+    regularization_path(X, k, STRENGTHS[:2])
+    began = time.process_time()
+    path = regularization_path(X, k)
+    warm = time.process_time() - began
+    for strength in STRENGTHS:
+        began = time.process_time()
+        objectives.append(L21SemiNMF(k, strength=strength, random_state=0).fit(X).objective_)
+        cold.append(time.process_time() - began)
+    worse = path.table["objective"] / np.array(objectives)
+    return {
+        "path": warm, "cold fit": float(np.median(cold)), "objective": float(np.median(worse)),
+        "worst objective": float(worse.max()),
+    }  # fmt: skip
+
+
+def _growth_speed(name: str) -> Values:
+    """One more part from the fit with one less, against a fit from its own start."""
+    X, k = table(name)[0], _SPEED[name]
+    cold, warm, lower = [], [], []
+    model = grown(X, 2)
+    for count in range(3, k + 1):
+        began = time.process_time()
+        model = grown(X, count, model)
+        warm.append(time.process_time() - began)
+        began = time.process_time()
+        alone = SemiNMF(count, init="random", random_state=0).fit(X)
+        cold.append(time.process_time() - began)
+        lower.append(model.objective_ / alone.objective_)
+    return {"grown": sum(warm), "cold": sum(cold), "objective": float(np.median(lower))}
+
+
+# --- the panel ------------------------------------------------------------------------------------
+
+RULES = ("silhouette", "agreement")
+_FIXED = (1e-4, 3e-4, 1e-3, 3e-3)
+# Sets whose fits take a fraction of a second.
+_SMALL = (
+    "ionosphere", "iris", "wine", "breast_cancer", "blobs", "tox_171", "lung_small", "lymphoma",
+    "banknote", "glass", "ecoli", "sonar",
+)  # fmt: skip
+_LARGER = ("waveform", "uspst", "digits")
+_SEEDS, _RUNS = 5, 20
+
+
+def _strengths(name: str) -> Values:
+    """ACC at each strength, and what rules without labels say of them."""
+    of = subset(name, 0)
+    found: Values = {}
+    for strength in _FIXED:
+        model = FactorKMeans(
+            L21SemiNMF(of.classes, strength=strength, random_state=0), random_state=0
+        )
+        labels = model.fit(of.X).labels_
+        found[f"ACC {strength:g}"] = 100 * majority_accuracy(of.y, labels)
+        several = len(np.unique(labels)) > 1
+        found[f"silhouette {strength:g}"] = silhouette_score(of.X, labels) if several else -1.0
+        found[f"agreement {strength:g}"] = stability(
+            of.X, model, n_runs=4, random_state=0
+        ).agreement
+    return found
+
+
+def _consensus(name: str) -> Values:
+    """Single fits with several seeds, and consensus models with as many."""
+    of = subset(name, 0)
+    scores: dict[str, list[float]] = {}
+    for seed in range(_SEEDS):
+        one = FactorKMeans(L21SemiNMF(of.classes, random_state=seed), random_state=seed)
+        together = stability(of.X, one, n_runs=_RUNS, random_state=seed).model
+        for what, model in (("single", one.fit(of.X)), ("consensus", together)):
+            for measure, score in (("ACC", majority_accuracy), ("ARI", adjusted_rand_score)):
+                value = 100 * float(score(of.y, model.labels_))
+                scores.setdefault(f"{what} {measure}", []).append(value)
+    means = {f"{what} mean": float(np.mean(values)) for what, values in scores.items()}
+    return means | {f"{what} spread": float(np.std(values)) for what, values in scores.items()}
+
+
+def _real(name: str) -> Values:
+    of = subset(name, 0)
+    candidates = usual_candidates(of.X.shape)
+    found = choose_components(of.X, candidates, random_state=0)
+    return {
+        "classes": of.classes, "chosen": found.n_components, "low": found.interval[0],
+        "high": found.interval[1], "most": candidates[-1],
+    }  # fmt: skip
+
+
+def _of_sets(measure: Callable[[str], Values], names: Any) -> Iterator[Any]:
+    for name in names:
+        yield name, lambda name=name: measure(name)
+
+
+TABLES: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Values]]]]] = {
+    "planted": _planted_cases,
+    "wide": lambda: iter([("6,000 × 1,500", _wide)]),
+    "path": lambda: _of_sets(_path_speed, _SPEED),
+    "growth": lambda: _of_sets(_growth_speed, _SPEED),
+    "real": lambda: _of_sets(_real, filter(at_hand, (*_SMALL, *_LARGER))),
+    "strength": lambda: _of_sets(_strengths, filter(at_hand, _SMALL)),
+    "consensus": lambda: _of_sets(_consensus, filter(at_hand, _SMALL)),
+}
+
+
+@cache
+def _rows() -> dict[tuple[str, str], Values]:
+    found: dict[tuple[str, str], Values] = {}
+    for row in read_rows(FILE, Row):
+        found.setdefault((row.table, row.case), {})[row.what] = row.value
+    return found
+
+
+def _save(rows: dict[tuple[str, str], Values]) -> None:
+    order = list(TABLES)
+    keys = sorted(rows, key=lambda key: order.index(key[0]))
+    flat = [Row(*key, what, round(value, 5)) for key in keys for what, value in rows[key].items()]
+    write_rows(FILE, flat, Row)
+
+
+def measured(tables: list[str], again: list[str]) -> dict[tuple[str, str], Values]:
+    rows = {key: values for key, values in _rows().items() if key[0] not in again}
+    for name in tables:
+        for case, measure in TABLES[name]():
+            if (name, case) not in rows:
+                rows[name, case] = measure()
+                _save(rows)
+                print(name, case, rows[name, case], flush=True)
+    return rows
+
+
+def main() -> None:
+    from .selection_page import PAGE, page
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", choices=[[], *TABLES], default=[])
+    parser.add_argument("--again", action="append", default=[], choices=list(TABLES))
+    arguments = parser.parse_args()
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = measured(arguments.tables or list(TABLES), arguments.again)
+    PAGE.write_text(page(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""How many parts, how strong, and how sure: choices that data can make, and what they cannot.
+
+>>> from seminmf.datasets import make_waveform
+>>> from seminmf.selection import choose_components
+>>> X, _ = make_waveform(300, random_state=0)
+>>> choose_components(X, range(2, 7), random_state=0).n_components
+3
+"""
+
+from .components import ComponentsChoice, choose_components
+from .path import RegularizationPath, regularization_path
+from .selector import SemiNMFSelector
+from .stability import Stability, stability
+from .work import Step
+
+__all__ = [
+    "ComponentsChoice",
+    "RegularizationPath",
+    "SemiNMFSelector",
+    "Stability",
+    "Step",
+    "choose_components",
+    "regularization_path",
+    "stability",
+]

@@ -1,0 +1,150 @@
+"""Bi-cross-validation: a block of samples × features is left out and foretold from the rest.
+
+With X cut into four blocks,
+
+    A  samples and features that stay in      B  those samples, the features left out
+    C  the samples left out, their features   D  what is to be foretold
+
+a factorization A ≈ V Uᵀ gives the parts, least squares of B on V their continuation to the other
+features, and non-negative least squares of C on U the codes of the other samples: D ≈ V_C U_Bᵀ.
+Nothing of D takes part. With too few parts something of D is missing, and with too many the codes
+follow the noise in C, and are wrong in D.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray, IntArray
+from ..models.estimators import L21SemiNMF
+from .growth import grown
+
+# More samples are drawn from, and more features added up in groups: what the number of parts needs
+# to be seen is in that many (`python -m benchmarks.selection wide`).
+MOST_SAMPLES, MOST_FEATURES = 4_000, 400
+# Blocks of samples and of features.
+_USUAL = _ROW_FOLDS, _COLUMN_FOLDS = 4, 5
+# With fewer features than so many per part in A, codes are so loose that more parts foretell better
+# than the right ones; there are more, smaller blocks of features then, if there can be.
+_FEATURES_PER_PART = 1.5
+# Of the squares of the codes of a part; where parts coincide, least squares has no other answer.
+_RIDGE = 1e-10
+
+
+def condensed(X: Any, rng: np.random.RandomState) -> tuple[FloatArray, IntArray]:
+    """(samples as an array of moderate size, which of them they are).
+
+    Of many samples some are drawn. Many features are added up in groups, each with a sign of its
+    own. Groups have nothing in common, so that what was noise in single features is noise of single
+    groups, which no other group foretells.
+    """
+    n, m = X.shape
+    rows = np.arange(n) if n <= MOST_SAMPLES else np.sort(rng.permutation(n)[:MOST_SAMPLES])
+    X = X if len(rows) == n else X[rows]
+    if m > MOST_FEATURES:
+        groups, signs = rng.permutation(m) % MOST_FEATURES, rng.choice([-1.0, 1.0], m)
+        X = X @ sp.csr_array((signs, (np.arange(m), groups)), shape=(m, MOST_FEATURES))
+    dense = X.toarray() if sp.issparse(X) else np.asarray(X)
+    return np.ascontiguousarray(dense, dtype=np.float64), rows
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Into which blocks samples and features are dealt."""
+
+    row_fold: IntArray
+    column_fold: IntArray
+
+    @classmethod
+    def dealt(
+        cls, shape: tuple[int, int], folds: tuple[int, int], rng: np.random.RandomState
+    ) -> Blocks:
+        n, m = shape
+        return cls(rng.permutation(n) % folds[0], rng.permutation(m) % folds[1])
+
+    @property
+    def cells(self) -> list[tuple[int, int]]:
+        rows, columns = int(self.row_fold.max()) + 1, int(self.column_fold.max()) + 1
+        return [(i, j) for i in range(rows) for j in range(columns)]
+
+
+def usual_folds(shape: tuple[int, int], most_parts: int) -> tuple[int, int]:
+    """How many blocks of samples and of features there are if nobody says."""
+    n, m = shape
+    spare = m - min(_FEATURES_PER_PART * most_parts, m - 1)
+    return min(_ROW_FOLDS, n), min(max(_COLUMN_FOLDS, int(np.ceil(m / spare))), m)
+
+
+def comfortable_parts(shape: tuple[int, int]) -> int:
+    """So many can be told apart with the usual blocks."""
+    n, m = (size + -size // folds for size, folds in zip(shape, _USUAL, strict=True))
+    return min(n, int(m / _FEATURES_PER_PART))
+
+
+def most_parts(shape: tuple[int, int], folds: tuple[int, int]) -> int:
+    """More cannot be told apart in the smallest block that stays in."""
+    n, m = shape
+    return min(n + -n // folds[0], m + -m // folds[1])
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """The four blocks of X, see above."""
+
+    A: FloatArray
+    B: FloatArray
+    C: FloatArray
+    D: FloatArray
+
+    @classmethod
+    def made(cls, X: FloatArray, blocks: Blocks, cell: tuple[int, int]) -> _Cut:
+        inside, across = blocks.row_fold != cell[0], blocks.column_fold != cell[1]
+        A, C = (np.ascontiguousarray(X[rows][:, across]) for rows in (inside, ~inside))
+        if A.min() == A.max():
+            raise ValueError(
+                "X is constant where a block of samples and features is left out: there is nothing "
+                "to foretell it from. Leave out features that are constant or nearly so, or take "
+                "fewer folds."
+            )
+        return cls(A, X[inside][:, ~across], C, X[~inside][:, ~across])
+
+    def errors(self, model: Any, weights: FloatArray) -> FloatArray:
+        """How far from the truth a fit to A foretells the samples in D."""
+        codes = model.codes_
+        weighted = codes.T * weights
+        gram = weighted @ codes
+        gram[np.diag_indices_from(gram)] += _RIDGE * (np.trace(gram) or 1.0)
+        continued = np.linalg.solve(gram, weighted @ self.B)
+        return np.asarray(np.linalg.norm(self.D - model.transform(self.C) @ continued, axis=1))
+
+
+def foretold(
+    X: FloatArray, blocks: Blocks, cell: tuple[int, int], candidates: list[int]
+) -> dict[str, FloatArray]:
+    """For each sample left out and each number of parts how far from the truth it is foretold.
+
+    By least squares, each fit from the one with fewer parts.
+    """
+    cut = _Cut.made(X, blocks, cell)
+    weights = np.ones(len(cut.A))
+    errors, model = np.empty((len(cut.C), len(candidates))), None
+    for place, k in enumerate(candidates):
+        model = grown(cut.A, k, model)
+        errors[:, place] = cut.errors(model, weights)
+    return {"errors": errors}
+
+
+def foretold_robustly(
+    X: FloatArray, blocks: Blocks, cell: tuple[int, int], k: int
+) -> dict[str, FloatArray]:
+    """The same for one number of parts, by a fit that outliers have little say in."""
+    cut = _Cut.made(X, blocks, cell)
+    model = L21SemiNMF(k, alpha=0, beta=0, random_state=0).fit(cut.A)
+    # Samples that are fitted better than half of the others weigh no more than those.
+    typical = max(float(np.median(model.residuals_)), float(np.finfo(np.float64).tiny))
+    errors = cut.errors(model, 1 / np.maximum(model.residuals_ / typical, 1.0))
+    return {"errors": errors[:, None]}

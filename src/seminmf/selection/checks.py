@@ -1,0 +1,82 @@
+"""Checks of what users pass, before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from numbers import Integral
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from ..models.samples import check_samples, is_dask_array
+from ..models.validation import check_integer
+from ..sources.opening import source_of
+
+__all__ = ["check_array", "check_candidates", "check_folds", "drawn_seed", "told_of"]
+
+
+def check_array(X: Any, doing: str) -> Any:
+    """X as an array or CSR in memory."""
+    if is_dask_array(X) or source_of(X, mapped=False) is not None:
+        raise ValueError(
+            f"{doing} needs its samples in memory, and X is a {type(X).__name__}. Pass an array, "
+            "for example of some thousand rows drawn at random."
+        )
+    return check_samples(BaseEstimator(), X)
+
+
+def check_candidates(name: str, candidates: Any) -> list[int]:
+    """At least two numbers of parts, rising."""
+    if isinstance(candidates, str) or not isinstance(candidates, Iterable):
+        raise ValueError(
+            f"{name} must be several numbers of parts, such as range(2, 13), got {candidates!r}."
+        )
+    given = list(candidates)
+    for value in given:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+            raise ValueError(
+                f"{name} must be integers of at least 1, such as range(2, 13), got {value!r} among "
+                "them."
+            )
+    found = sorted({int(value) for value in given})
+    if len(found) < 2:
+        raise ValueError(
+            f"{name} has {'one number' if found else 'no number'} of parts, {found}, and there is "
+            "nothing to choose from. Give several, such as range(2, 13)."
+        )
+    return found
+
+
+def check_folds(folds: Any, shape: tuple[int, int]) -> tuple[int, int]:
+    """How many blocks of samples and of features, each at least two and not empty."""
+    if not isinstance(folds, tuple | list) or len(folds) != 2:
+        raise ValueError(
+            f'folds must be "auto" or two numbers, of samples and of features, got {folds!r}.'
+        )
+    for value, size, what in zip(folds, shape, ("samples", "features"), strict=True):
+        check_integer("folds", value, 2)
+        if value > size:
+            raise ValueError(
+                f"folds={tuple(folds)!r} asks for {value} blocks of {what}, and there are only "
+                f"{size} {what}. Take at most {size}."
+            )
+    return int(folds[0]), int(folds[1])
+
+
+def told_of(X: Any, **parameters: Any) -> Mapping[str, str]:
+    """What a result depends on, in words that are the same in the next process."""
+    from ..models.persistence import package_version
+    from ..models.resuming import told
+
+    return {
+        "version of seminmf": package_version(),
+        **{name: told(value) for name, value in parameters.items()},
+        "X": f"{X.shape} {X.dtype}",
+        "entries of X": told(X),
+    }
+
+
+def drawn_seed(random_state: Any) -> int:
+    """A number that stands for what is drawn from now on."""
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,106 @@
+"""Numbers of parts and strengths by labels that some samples have: coarse first, then finer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._types import FloatArray
+from ..models.clustering import FactorKMeans
+from .path import followed
+from .work import Work
+
+__all__ = ["check_labels", "search"]
+
+# Numbers of parts, and strengths, of the coarse grid.
+_COARSE = 5
+_COARSELY, _FINELY = "coarse grid", "finer grid"
+
+Grid = dict[str, FloatArray]
+
+
+def check_labels(y: Any, n_samples: int) -> tuple[Any, Any]:
+    """(which samples have a label, those labels); −1, NaN and None are no labels."""
+    labels = np.asarray(y)
+    if labels.shape != (n_samples,):
+        raise ValueError(
+            f"y has shape {labels.shape}, but X has {n_samples} samples: give one label for each, "
+            "and −1, NaN or None for those that have none."
+        )
+    if labels.dtype == object:
+        known = np.array([label is not None and label == label and label != -1 for label in labels])
+    elif labels.dtype.kind == "f":
+        known = np.isfinite(labels) & (labels != -1)
+    else:
+        known = labels != -1 if labels.dtype.kind in "iu" else np.ones(n_samples, dtype=np.bool_)
+    given = labels[known]
+    classes = {*given.tolist()}
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has labels of {len(classes)} class{'es' * (len(classes) != 1)} on {known.sum()} "
+            "samples; at least two classes are needed to choose by them. Leave y out to choose "
+            "without labels."
+        )
+    if labels.dtype == object and len({type(label) for label in given.tolist()}) > 1:
+        given = given.astype(str)
+    return known, given
+
+
+def search(
+    X: Any,
+    clusters: FactorKMeans,
+    labels: tuple[Any, Any],
+    candidates: Sequence[int],
+    strengths: Sequence[float],
+    scorer: Any,
+    work: Work,
+) -> Grid:
+    """Scores of parts and strengths: a coarse grid, and a finer one around the best of it."""
+
+    def scored(what: str, ks: Sequence[int], values: Sequence[float]) -> Grid:
+        jobs = [(X, clusters, k, list(values), labels, scorer) for k in ks]
+        found = work.run(what, _scores, jobs)
+        return {
+            "n_components": np.repeat(ks, len(values)),
+            "strength": np.tile(values, len(ks)),
+            "score": np.concatenate([result["scores"] for result in found]),
+        }
+
+    coarse = scored(_COARSELY, _thinned(candidates), _thinned(strengths))
+    best = int(np.argmax(coarse["score"]))
+    ks = _around(candidates, _thinned(candidates), coarse["n_components"][best])
+    values = _around(strengths, _thinned(strengths), coarse["strength"][best])
+    fine = scored(_FINELY, ks, values)
+    return {name: np.concatenate([coarse[name], fine[name]]) for name in coarse}
+
+
+def _thinned(values: Sequence[Any]) -> list[Any]:
+    places = np.linspace(0, len(values) - 1, min(_COARSE, len(values))).round().astype(int)
+    return [values[place] for place in places]
+
+
+def _around(values: Sequence[Any], coarse: list[Any], best: Any) -> list[Any]:
+    """Those between the neighbours of the best in the coarse grid."""
+    place = coarse.index(best)
+    low, high = coarse[max(place - 1, 0)], coarse[min(place + 1, len(coarse) - 1)]
+    return [value for value in values if low <= value <= high]
+
+
+def _scores(
+    X: Any, clusters: FactorKMeans, k: int, strengths: list[float], labels: Any, scorer: Any
+) -> dict[str, FloatArray]:
+    """Of a path with k parts."""
+    known, given = labels
+    model = clone(clusters.factorizer).set_params(n_components=k)
+    models = followed(X, model, strengths, Work()).models
+    scores = []
+    for factorizer in models:
+        fitted = clone(clusters).set_params(factorizer=factorizer)
+        fitted.n_features_in_ = factorizer.n_features_in_
+        n_clusters = clusters.n_clusters or k
+        fitted._cluster(factorizer, factorizer.codes_, n_clusters, 0)
+        scores.append(float(scorer(fitted, X[known], given)))
+    return {"scores": np.array(scores)}

@@ -1,0 +1,181 @@
+"""Fits along the strength: one dimension, because only the product of the penalties matters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._types import FloatArray
+from ..models.estimators import GraphSemiNMF, L21SemiNMF
+from ..models.validation import check_number
+from .checks import check_array
+from .growth import fit_from
+from .work import Step, Work, quiet
+
+__all__ = ["STRENGTHS", "RegularizationPath", "regularization_path"]
+
+# Six to a decade, with the default of the estimators among them.
+STRENGTHS = tuple(float(f"{10 ** (-5 + step / 6):.3g}") for step in range(20))
+_FOLLOWING = "strengths"
+
+
+@dataclass(frozen=True)
+class RegularizationPath:
+    """Fits with rising strength.
+
+    Attributes
+    ----------
+    strengths : ndarray of shape (n_strengths,)
+    table : dict of str to ndarray
+        For each strength: "objective" and its terms "loss", "graph" and "basis" (and what a penalty
+        on the codes adds), "explained" (share of the squares of X), "n_active" (parts in use),
+        "sparsity" (share of zeros in the codes), "kkt_residual", "n_iter", "converged", "seconds".
+    models : list
+        The fitted estimators.
+    """
+
+    strengths: FloatArray
+    table: dict[str, FloatArray] = field(repr=False)
+    models: list[Any] = field(repr=False)
+
+    def at(self, strength: float) -> Any:
+        """The model whose strength is nearest, by ratio."""
+        place = np.abs(np.log(self.strengths / check_strength("strength", strength))).argmin()
+        return self.models[int(place)]
+
+
+def check_strength(name: str, value: Any) -> float:
+    """A number above zero: on a path of ratios there is no zero."""
+    if check_number(name, value) == 0:
+        raise ValueError(f"{name} must be positive: for 0 fit a SemiNMF, which has no penalties.")
+    return float(value)
+
+
+def check_strengths(name: str, values: Any) -> list[float]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be several positive numbers, got {values!r}.")
+    found = sorted({check_strength(name, value) for value in values})
+    if len(found) < 2:
+        raise ValueError(
+            f"{name} has {len(found)} number{'s' * (len(found) != 1)}, which makes no path. Give "
+            "several, such as numpy.geomspace(1e-5, 1e-1, 20)."
+        )
+    return found
+
+
+def check_estimator(estimator: Any) -> Any:
+    """A copy that a path can be made of."""
+    if estimator is None:
+        return L21SemiNMF(random_state=0)
+    if not isinstance(estimator, GraphSemiNMF):
+        raise ValueError(
+            "estimator must be None or a model with a strength (L21SemiNMF, GraphSemiNMF, "
+            f"RobustSemiNMF), got {type(estimator).__name__}."
+        )
+    for name in ("alpha", "beta"):
+        if getattr(estimator, name) != "auto":
+            raise ValueError(
+                f'estimator has {name}={getattr(estimator, name)!r}; leave it at "auto", so that '
+                "the strength decides."
+            )
+    return clone(estimator)
+
+
+def regularization_path(
+    X: Any,
+    n_components: int,
+    strengths: Any = STRENGTHS,
+    *,
+    estimator: Any = None,
+    callback: Callable[[Step], object] | None = None,
+) -> RegularizationPath:
+    """Fits of one model with rising strength, each from the one before; one graph for all.
+
+    Only the product of the penalties' weights matters to the clusters, and made dimensionless it is
+    of nearly the same size for all data, so that a path is all there is to look at. It goes from
+    the weakest to the strongest, because parts that are switched off stay so. The first fit costs
+    as much as any; the others begin near their end.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+    n_components : int
+        Number of parts.
+    strengths : iterable of float, default=20 values from 1e-5 to 0.0147
+    estimator : estimator or None, default=None
+        A model with a ``strength``, whose other parameters are taken; None is `L21SemiNMF`.
+    callback : callable, default=None
+        Called with a `Step` after each fit.
+
+    Returns
+    -------
+    path : RegularizationPath
+
+    Examples
+    --------
+    >>> from seminmf.datasets import make_waveform
+    >>> from seminmf.selection import regularization_path
+    >>> X, _ = make_waveform(300, random_state=0)
+    >>> path = regularization_path(X, 8, [1e-4, 1e-3, 1e-2])
+    >>> path.table["n_active"].tolist()
+    [8, 8, 3]
+    """
+    model = check_estimator(estimator).set_params(n_components=n_components)
+    values = check_strengths("strengths", strengths)
+    X = check_array(X, "regularization_path")
+    return followed(X, model, values, Work(callback=callback))
+
+
+def followed(X: Any, model: Any, strengths: list[float], work: Work) -> RegularizationPath:
+    """The path of a checked model."""
+    from ..data import squares_of
+
+    tell = work.teller(_FOLLOWING, len(strengths))
+    squares = float(squares_of(X).sum())
+    models: list[Any] = []
+    rows, graph = [], None
+    for strength in strengths:
+        began = time.perf_counter()
+        fitted = clone(model).set_params(strength=strength)
+        with quiet():
+            if models:
+                fit_from(fitted, X, models[-1].components_.T, models[-1].codes_, graph)
+            else:
+                graph = _graph_of(fitted.fit(X))
+        rows.append(_row(fitted, squares, time.perf_counter() - began))
+        models.append(fitted)
+        tell()
+    table = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return RegularizationPath(np.array(strengths), table, models)
+
+
+def _graph_of(model: Any) -> Any:
+    """Matrix, neighbours and index, if the model has looked for them."""
+    from ..graph.neighbours import symmetric
+
+    if model._links is None:
+        return None
+    return symmetric(model._links), model._links, model._projector.index
+
+
+def _row(model: Any, squares: float, seconds: float) -> dict[str, Any]:
+    loss = model.loss_.total(model.residuals_, None)
+    basis = model.beta_ * float(np.linalg.norm(model.components_, axis=1).sum())
+    return {
+        "objective": model.objective_,
+        "loss": loss,
+        "graph": model.objective_ - loss - basis,
+        "basis": basis,
+        "explained": 1 - float(np.square(model.residuals_).sum()) / squares,
+        "n_active": model.n_active_,
+        "sparsity": float((model.codes_ == 0).mean()),
+        "kkt_residual": model.kkt_residual_,
+        "n_iter": model.n_iter_,
+        "converged": model.converged_,
+        "seconds": seconds,
+    }

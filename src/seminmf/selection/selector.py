@@ -1,0 +1,245 @@
+"""k and strength chosen, with the reasons, in the way of scikit-learn's searches."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.metrics import get_scorer
+from sklearn.utils.validation import check_is_fitted
+
+from .._files import PathLike
+from ..models.clustering import FactorKMeans
+from ..models.validation import check_integer
+from .checks import check_array, check_candidates, drawn_seed, told_of
+from .components import ComponentsChoice, ForetellingPlan, usual_candidates
+from .grid import check_labels, search
+from .path import STRENGTHS, check_estimator, check_strengths, followed
+from .stability import check_clusters, steadiness
+from .work import Step, Work, working
+
+__all__ = ["SemiNMFSelector"]
+
+# Share of the samples in each fit of the stability.
+_SUBSAMPLE = 0.8
+# Runs that agree less than this, or parts that are found again less, are no firm ground.
+_AGREE, _RECUR = 0.5, 0.8
+
+
+def _fingerprint(y: Any) -> str:
+    return sha256(repr(None if y is None else np.asarray(y).tolist()).encode()).hexdigest()
+
+
+class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
+    """Chooses the number of parts and the strength of a model, and says why.
+
+    Without labels the number of parts is that of `choose_components`. The strength stays what the
+    estimator has: no rule that was tried came nearer to the best than the default does (see the
+    page "How many parts?"); the path shows what others would give. With labels of some samples both
+    are chosen by their score: on a coarse grid, then on a finer one around its best.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+        A model with a ``strength``; None is `L21SemiNMF`. With labels also a `FactorKMeans` of one;
+        it has as many clusters as there are classes if it does not say otherwise.
+    candidates : iterable of int or None, default=None
+        Numbers of parts to choose from; None is from 1 to 20, or to as many as can be told apart.
+    strengths : iterable of float, default=20 values from 1e-5 to 0.0147
+    scoring : str or callable, default="adjusted_rand_score"
+        With labels: a scorer of scikit-learn, called with the fitted `FactorKMeans`, the samples
+        with labels and the labels.
+    n_runs : int, default=10
+        Fits to subsamples that tell how stable the result is; 0 for none.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
+        Processes; None is one, −1 is one for each core.
+    callback : callable, default=None
+        Called with a `Step` after each piece of work.
+    checkpoint : path or None, default=None
+        Folder in which results are kept as they come: the same fit with the same folder goes on
+        where one was ended by force.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        "n_components" and "strength".
+    best_estimator_ : estimator
+        Fitted to all samples with these.
+    best_score_ : float or None
+        With labels: their score.
+    results_ : dict of str to dict of arrays
+        Tables: "components" (the curve of `choose_components`), "path" (with the strengths), and
+        with labels "grid" (parts, strengths and their scores).
+    choice_ : ComponentsChoice or None
+        Without labels: the number of parts with its interval.
+    path_ : RegularizationPath
+        Fits with the chosen number of parts and all strengths.
+    stability_ : Stability or None
+        Of the chosen model; None with ``n_runs=0``.
+    reason_ : str
+        Why, in words.
+    doubts_ : list of str
+        What speaks against it; the same is warned of.
+
+    Examples
+    --------
+    >>> from seminmf.datasets import make_waveform
+    >>> from seminmf.selection import SemiNMFSelector
+    >>> X, _ = make_waveform(300, random_state=0)
+    >>> found = SemiNMFSelector(candidates=range(2, 7), n_runs=3, random_state=0).fit(X)
+    >>> found.best_params_
+    {'n_components': 3, 'strength': 0.001}
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        candidates: Any = None,
+        strengths: Any = STRENGTHS,
+        scoring: Any = "adjusted_rand_score",
+        n_runs: int = 10,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Step], object] | None = None,
+        checkpoint: PathLike | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.candidates = candidates
+        self.strengths = strengths
+        self.scoring = scoring
+        self.n_runs = n_runs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.checkpoint = checkpoint
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Labels of some samples; −1, NaN or None for the others.
+
+        Returns
+        -------
+        self : object
+        """
+        clusters = self.estimator if isinstance(self.estimator, FactorKMeans) else None
+        model = check_estimator(self.estimator if clusters is None else clusters.factorizer)
+        strengths = check_strengths("strengths", self.strengths)
+        if check_integer("n_runs", self.n_runs, 0) == 1:
+            raise ValueError("n_runs=1 has nothing to compare with; take 0, or at least 2.")
+        X = check_array(X, "SemiNMFSelector")
+        given = usual_candidates(X.shape) if self.candidates is None else self.candidates
+        candidates = check_candidates("candidates", given)
+        labels = None if y is None else check_labels(y, X.shape[0])
+        scorer = None if y is None else get_scorer(self.scoring)
+        plan = None if y is not None else ForetellingPlan.checked(X.shape, candidates)
+        if candidates[-1] > X.shape[0]:
+            raise ValueError(
+                f"candidates go up to {candidates[-1]}, and X has {X.shape[0]} samples. Choose "
+                "fewer parts than samples."
+            )
+
+        def described() -> Any:
+            return told_of(
+                X, estimator=self.estimator, candidates=str(candidates), strengths=str(strengths),
+                n_runs=self.n_runs, scoring=str(self.scoring), y=_fingerprint(y),
+                random_state=self.random_state,
+            )  # fmt: skip
+
+        with working(self.n_jobs, self.callback, self.checkpoint, described) as work:
+            seed = work.once("seed of all", lambda: drawn_seed(self.random_state))
+            self.choice_: ComponentsChoice | None = None
+            self.best_score_: float | None = None
+            self.results_: dict[str, dict[str, Any]] = {}
+            if plan is not None:
+                self._choose(X, model, plan, work, seed)
+            else:
+                assert labels is not None
+                self._search(X, clusters, model, labels, candidates, strengths, scorer, work)
+            best = clone(model).set_params(**self.best_params_)
+            self.best_estimator_ = best.fit(X)
+            along = sorted({*strengths, self.best_params_["strength"]})
+            self.path_ = followed(X, best, along, work)
+            self.results_["path"] = {"strength": self.path_.strengths, **self.path_.table}
+            self.stability_ = None
+            if self.n_runs:
+                subject = check_clusters(best)
+                self.stability_ = steadiness(X, subject, self.n_runs, _SUBSAMPLE, work, seed)
+        self.n_features_in_ = X.shape[1]
+        self._conclude()
+        return self
+
+    def _choose(self, X: Any, model: Any, plan: ForetellingPlan, work: Work, seed: int) -> None:
+        choice = plan.carried_out(X, work, seed)
+        self.choice_ = choice
+        self.best_params_ = {"n_components": choice.n_components, "strength": model.strength}
+        self.results_["components"] = choice.table
+
+    def _search(
+        self, X: Any, clusters: Any, model: Any, labels: Any, candidates: list[int],
+        strengths: list[float], scorer: Any, work: Work,
+    ) -> None:  # fmt: skip
+        classes = len(np.unique(labels[1]))
+        subject = FactorKMeans(model, random_state=0) if clusters is None else clone(clusters)
+        if subject.n_clusters is None:
+            subject.set_params(n_clusters=classes)
+        grid = search(X, subject, labels, candidates, strengths, scorer, work)
+        place = int(np.argmax(grid["score"]))
+        self.best_score_ = float(grid["score"][place])
+        self.best_params_ = {
+            "n_components": int(grid["n_components"][place]),
+            "strength": float(grid["strength"][place]),
+        }
+        self.results_["grid"] = grid
+
+    def _conclude(self) -> None:
+        """The reasons in words, and a warning where they are weak or contradict each other."""
+        best, doubts = self.best_estimator_, []
+        k, strength = self.best_params_["n_components"], self.best_params_["strength"]
+        if self.choice_ is not None:
+            low, high = self.choice_.interval
+            sure = f" (anything from {low} to {high} does about as well)" if high > low else ""
+            words = [f"{self.choice_.reason[:-1]}{sure}."]
+            words.append(
+                f"Strength {strength:g} is the one given: without labels no rule is known that "
+                "comes nearer to the best."
+            )
+            if self.choice_.warning:
+                doubts.append(self.choice_.warning)
+        else:
+            words = [
+                f"{k} parts and strength {strength:g} score best by the labels: "
+                f"{self.best_score_:.3g}."
+            ]
+        if best.n_active_ < k:
+            doubts.append(
+                f"With strength {strength:g} only {best.n_active_} of {k} parts are used."
+            )
+        if self.stability_ is not None:
+            agreed, steady = self.stability_.agreement, self.stability_.part_stability
+            recur = int((steady >= _RECUR).sum())
+            words.append(
+                f"Clusters of {len(self.stability_.labels)} fits to subsamples agree by "
+                f"{agreed:.2f} (adjusted Rand index), and {recur} of {k} parts are found again."
+            )
+            if agreed < _AGREE:
+                doubts.append(f"Clusters of subsamples agree little ({agreed:.2f}).")
+        self.reason_ = " ".join(words)
+        self.doubts_ = doubts
+        if doubts:
+            warnings.warn("The evidence is weak: " + " ".join(doubts), UserWarning, stacklevel=3)
+
+    def transform(self, X: Any) -> Any:
+        """Codes of samples in the chosen model; see its ``transform``."""
+        check_is_fitted(self)
+        return self.best_estimator_.transform(X)

@@ -1,0 +1,455 @@
+"""How many parts, how strong, how sure: planted truth, warm starts, consensus, and bad input."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
+
+from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
+from seminmf.datasets import add_outliers, make_waveform
+from seminmf.selection import (
+    SemiNMFSelector,
+    choose_components,
+    regularization_path,
+    stability,
+)
+from seminmf.selection import blocks as blocks_module
+from seminmf.selection.blocks import Blocks, condensed, foretold, most_parts, usual_folds
+from seminmf.selection.components import _crossed_error, usual_candidates
+from seminmf.selection.consensus import _agreed, _median_parts
+from seminmf.selection.grid import check_labels
+from seminmf.selection.growth import grown, with_more_parts
+from seminmf.solve.checkpoint import CheckpointError
+
+
+def planted(kind: str, k: int, noise: float, seed: int, n: int = 240, m: int = 30) -> Any:
+    rng = np.random.RandomState(seed)
+    parts = rng.standard_normal((k, m))
+    if kind == "clusters":
+        codes = np.eye(k)[rng.randint(k, size=n)]
+    else:
+        codes = rng.rand(n, k) * (rng.rand(n, k) < 0.3)
+        codes[np.arange(n), rng.randint(k, size=n)] += rng.rand(n)
+    signal_ = codes @ parts
+    return signal_ / signal_.std() + noise * rng.standard_normal((n, m))
+
+
+# --- numbers of parts -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "k", "noise", "outliers"),
+    [("clusters", 4, 0.3, 0.0), ("parts", 6, 0.3, 0.1), ("clusters", 7, 0.5, 0.1)],
+)
+def test_planted_parts_are_counted(kind: str, k: int, noise: float, outliers: float) -> None:
+    X = planted(kind, k, noise, seed=k)
+    X, _ = add_outliers(X, outliers, random_state=0)
+    found = choose_components(X, range(2, 11), random_state=0)
+    assert found.n_components == k
+    assert found.interval[0] <= k <= found.interval[1]
+    assert found.n_outliers >= round(outliers * len(X))
+    assert len(found.table["error"]) == 9
+    assert found.table["excess"].min() == 0
+
+
+def test_sparse_samples_have_as_many_parts_as_dense_ones() -> None:
+    X = planted("parts", 4, 0.2, seed=1)
+    X[np.abs(X) < 0.5] = 0
+    dense, sparse = (
+        choose_components(x, range(2, 7), random_state=0) for x in (X, sp.csr_array(X))
+    )
+    np.testing.assert_allclose(dense.table["error"], sparse.table["error"])
+
+
+def test_many_samples_and_features_are_condensed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks_module, "MOST_SAMPLES", 200)
+    monkeypatch.setattr(blocks_module, "MOST_FEATURES", 40)
+    X = planted("clusters", 5, 0.3, seed=3, n=500, m=300)
+    rng = np.random.RandomState(0)
+    small, rows = condensed(X, rng)
+    assert small.shape == (200, 40)
+    assert len(set(rows)) == 200
+    # Groups of features keep the lengths of samples, but for their signs.
+    same, _ = condensed(sp.csr_array(X), np.random.RandomState(0))
+    np.testing.assert_allclose(small, same)
+    found = choose_components(X, range(2, 9), random_state=0)
+    assert found.n_components == 5
+    assert (found.n_samples_used, found.n_features_used) == (200, 40)
+
+
+def test_constant_features_do_no_harm() -> None:
+    X = np.hstack([planted("clusters", 4, 0.3, seed=4), np.zeros((240, 6))])
+    assert choose_components(X, range(2, 8), random_state=0).n_components == 4
+
+
+def test_what_is_foretold_does_not_look_at_what_is_left_out() -> None:
+    X = planted("parts", 3, 0.2, seed=5)
+    blocks = Blocks.dealt(X.shape, (4, 5), np.random.RandomState(0))
+    out = np.ix_(blocks.row_fold == 0, blocks.column_fold == 0)
+    before = foretold(X, blocks, (0, 0), [2, 3])["errors"]
+    changed = X.copy()
+    changed[out] += 7.0
+    D = X[out]
+    after = foretold(changed, blocks, (0, 0), [2, 3])["errors"]
+    # Both are distances from the same forecast: they differ by no more than what was changed.
+    assert np.abs(after - before).max() <= 7.0 * np.sqrt(D.shape[1]) + 1e-9
+    assert np.median(after) > np.median(before) + 5
+
+
+def test_a_fit_grows_by_what_is_left() -> None:
+    X = planted("parts", 5, 0.1, seed=6)
+    model = grown(X, 3)
+    basis, codes = with_more_parts(X, model, 2)
+    assert basis.shape == (30, 5)
+    assert (codes >= 0).all()
+    more = grown(X, 5, model)
+    assert more.objective_ < model.objective_
+    assert more.n_iter_ < SemiNMF(5, random_state=0).fit(X).n_iter_ * 3
+
+
+def test_errors_add_up_over_samples_and_features() -> None:
+    beyond = np.zeros((1, 4, 5, 1))
+    beyond[0, 0] = 4.0  # one block of samples differs: its variance alone counts
+    np.testing.assert_allclose(_crossed_error(beyond), 1.0)
+
+
+def test_folds_leave_room_for_the_parts() -> None:
+    assert usual_folds((200, 60), 12) == (4, 5)
+    assert usual_folds((200, 20), 15) == (4, 20)
+    assert most_parts((200, 20), (4, 5)) == 16
+    assert usual_candidates((150, 4))[-1] == 2
+    assert usual_candidates((1000, 500))[-1] == 20
+
+
+X_SMALL = planted("clusters", 3, 0.3, seed=0, n=40, m=12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"candidates": [3]}, "candidates has one number of parts.*nothing to choose"),
+        ({"candidates": []}, "no number of parts"),
+        ({"candidates": 5}, "several numbers of parts"),
+        ({"candidates": [0, 2]}, "integers of at least 1"),
+        ({"candidates": [2, 2.5]}, "integers of at least 1"),
+        ({"candidates": range(2, 30)}, "candidates go up to 29.*Choose candidates up to 11"),
+        ({"candidates": [2, 3], "folds": (50, 2)}, "50 blocks of samples.*only 40 samples"),
+        ({"candidates": [2, 3], "folds": (2, 13)}, "13 blocks of features"),
+        ({"candidates": [2, 3], "folds": 3}, "folds must be"),
+        ({"candidates": [2, 3], "folds": (1, 2)}, "folds must be an integer of at least 2"),
+        ({"candidates": [2, 3], "repeats": 0}, "repeats"),
+        ({"candidates": [2, 3], "n_jobs": 0}, "n_jobs"),
+        ({"candidates": [2, 3], "callback": 3}, "callback"),
+        ({"candidates": [2, 3], "checkpoint": 3}, "checkpoint must be"),
+    ],
+)
+def test_bad_input_is_refused_before_any_work(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        choose_components(X_SMALL, **arguments)
+
+
+def test_blocks_without_variation_are_refused() -> None:
+    X = np.zeros((40, 10))
+    X[:3, 0] = 1.0
+    with pytest.raises(ValueError, match="X is constant where a block"):
+        choose_components(X, [1, 2], random_state=0)
+
+
+def test_too_small_tables_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least three of each"):
+        choose_components(np.random.RandomState(0).rand(20, 2), [1, 2])
+
+
+def test_an_end_of_the_range_is_warned_of() -> None:
+    X = planted("clusters", 6, 0.2, seed=2)
+    found = choose_components(X, [2, 3, 4], random_state=0)
+    assert found.n_components == 4
+    assert "may be more parts" in found.warning
+
+
+# --- work that goes on ----------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from seminmf.selection import choose_components
+X = np.load(sys.argv[1])
+def step(step):
+    if step.what == "numbers of parts" and step.done == 12:
+        os.kill(os.getpid(), signal.SIGKILL)
+choose_components(X, range(2, 6), random_state=0, checkpoint=sys.argv[2], callback=step)
+"""
+
+
+def test_a_killed_choice_goes_on(tmp_path: Path) -> None:
+    X = planted("parts", 3, 0.2, seed=1)
+    np.save(tmp_path / "X.npy", X)
+    folder = tmp_path / "state"
+    ended = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "X.npy", folder], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    seen: list[Any] = []
+    found = choose_components(
+        X, range(2, 6), random_state=0, checkpoint=folder, callback=seen.append
+    )
+    first = next(step for step in seen if step.what == "numbers of parts")
+    assert first.done > 1  # not from the beginning
+    assert first.total == 20
+    assert seen[-1].seconds_left == 0
+    whole = choose_components(X, range(2, 6), random_state=0)
+    np.testing.assert_array_equal(found.table["error"], whole.table["error"])
+    assert not (folder / "state.npz").exists()
+
+
+def test_another_choice_in_the_folder_is_refused(tmp_path: Path) -> None:
+    X = planted("parts", 3, 0.2, seed=1, n=80)
+
+    def stop(step: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        choose_components(X, [2, 3], random_state=0, checkpoint=tmp_path, callback=stop)
+    with pytest.raises(CheckpointError, match=r"candidates: '\[2, 3\]' there, '\[2, 4\]' here"):
+        choose_components(X, [2, 4], random_state=0, checkpoint=tmp_path)
+    assert (tmp_path / "state.npz").exists()  # nothing is lost
+
+    def again(step: Any) -> None:
+        with pytest.raises(CheckpointError, match="in use by another"):
+            choose_components(X, [2, 3], random_state=0, checkpoint=tmp_path)
+
+    choose_components(X, [2, 3], random_state=0, checkpoint=tmp_path, callback=again)
+
+
+def test_processes_find_the_same() -> None:
+    X = planted("clusters", 3, 0.3, seed=0, n=80)
+    one, two = (choose_components(X, [2, 3, 4], random_state=0, n_jobs=j) for j in (1, 2))
+    np.testing.assert_allclose(one.table["error"], two.table["error"], rtol=1e-9)
+
+
+# --- the path -------------------------------------------------------------------------------------
+
+
+def test_the_path_is_that_of_single_fits() -> None:
+    X, _ = make_waveform(400, random_state=0)
+    path = regularization_path(X, 6, [1e-4, 1e-3, 1e-2])
+    assert path.strengths.tolist() == [1e-4, 1e-3, 1e-2]
+    for strength, model in zip(path.strengths, path.models, strict=True):
+        alone = L21SemiNMF(6, strength=strength, random_state=0).fit(X)
+        assert model.objective_ < 1.05 * alone.objective_
+        assert (model.alpha_, model.beta_) == (alone.alpha_, alone.beta_)
+        assert model.graph_ == alone.graph_
+        np.testing.assert_allclose(model.transform(X[:5]), model.codes_[:5])
+    table = path.table
+    terms = table["loss"] + table["graph"] + table["basis"]
+    np.testing.assert_allclose(terms, table["objective"])
+    assert (np.diff(table["n_active"]) <= 0).all()
+    assert (np.diff(table["explained"]) < 0).all()
+    assert path.at(2e-3) is path.models[1]
+
+
+def test_the_path_looks_for_neighbours_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from seminmf.models import training
+
+    X, _ = make_waveform(200, random_state=0)
+    X = np.vstack([X, X[:20]])  # copies are one vertex
+    searches = []
+    index = training.NeighbourIndex
+    monkeypatch.setattr(
+        training, "NeighbourIndex", lambda *given: searches.append(1) or index(*given)
+    )
+    path = regularization_path(X, 4, [1e-4, 1e-3, 1e-2])
+    assert len(searches) == 1
+    assert path.models[-1].codes_.shape == (220, 4)
+    np.testing.assert_array_equal(path.models[-1].codes_[:20], path.models[-1].codes_[200:])
+
+
+def test_a_graph_that_is_given_is_kept_on_the_path() -> None:
+    X, _ = make_waveform(120, random_state=0)
+    graph = sp.csr_array(sp.eye_array(120, k=1) + sp.eye_array(120, k=-1))
+    path = regularization_path(
+        X, 3, [1e-4, 1e-3], estimator=L21SemiNMF(graph=graph, random_state=0)
+    )
+    assert path.models[1].graph_["search"] == "given"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"strengths": [1e-3]}, "makes no path"),
+        ({"strengths": [0, 1e-3]}, "must be positive"),
+        ({"strengths": "auto"}, "several positive numbers"),
+        ({"estimator": SemiNMF()}, "a model with a strength"),
+        ({"estimator": L21SemiNMF(alpha=1.0)}, "alpha=1.0; leave it"),
+    ],
+)
+def test_bad_paths_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        regularization_path(X_SMALL, 3, **arguments)
+
+
+# --- stability and consensus ----------------------------------------------------------------------
+
+
+def test_clusters_that_are_there_are_stable() -> None:
+    X = planted("clusters", 4, 0.2, seed=1)
+    found = stability(X, L21SemiNMF(4, strength=1e-4), n_runs=6, random_state=0)
+    assert found.agreement > 0.95
+    assert found.interval[0] <= found.agreement <= found.interval[1]
+    assert found.cophenetic > 0.95
+    assert (found.part_stability > 0.9).all()
+    assert found.consensus_matrix.shape == (240, 240)
+    np.testing.assert_allclose(found.consensus_matrix, found.consensus_matrix.T)
+    model = found.model
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_array_equal(model.factorizer_.stability_, found.part_stability)
+    assert adjusted_rand_score(found.labels[0][found.labels[0] >= 0],
+                               model.labels_[found.labels[0] >= 0]) > 0.9  # fmt: skip
+
+
+def test_noise_is_not_stable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[stability.__module__], "_MOST_SAMPLES", 50)
+    X = np.random.RandomState(0).standard_normal((150, 20))
+    found = stability(X, SemiNMF(6), n_runs=4, subsample=1.0, random_state=0)
+    assert found.agreement < 0.6
+    assert found.consensus_matrix.shape == (50, 50)
+    assert (found.labels >= 0).all()  # all take part; starts differ
+
+
+def test_a_consensus_model_can_be_saved(tmp_path: Path) -> None:
+    from seminmf import load
+
+    X = planted("clusters", 3, 0.2, seed=2, n=120)
+    model = stability(X, FactorKMeans(SemiNMF(3)), n_runs=3, random_state=0).model
+    model.save(tmp_path / "consensus.seminmf")
+    loaded = load(tmp_path / "consensus.seminmf")
+    np.testing.assert_array_equal(loaded.predict(X), model.labels_)
+
+
+def test_runs_agree_whatever_clusters_are_called() -> None:
+    truth = np.repeat([0, 1, 2], 30)
+    runs = np.array([np.random.RandomState(i).permutation(3)[truth] for i in range(5)])
+    runs[0, ::7] = -1
+    assert adjusted_rand_score(truth, _agreed(runs, 3)) == 1
+
+
+def test_consensus_parts_are_medians() -> None:
+    rng = np.random.RandomState(0)
+    parts = np.eye(3, 8) * 2
+    runs = [parts[rng.permutation(3)] + 0.01 * rng.standard_normal((3, 8)) for _ in range(5)]
+    runs.append(rng.standard_normal((3, 8)))
+    found = _median_parts(runs)
+    order = np.argmax(found, axis=1)
+    np.testing.assert_allclose(found[np.argsort(order)], parts, atol=0.1)
+
+
+def test_bad_stability_is_refused() -> None:
+    with pytest.raises(ValueError, match="seminmf's factorizations"):
+        stability(X_SMALL, object())
+    with pytest.raises(ValueError, match="n_runs"):
+        stability(X_SMALL, SemiNMF(3), n_runs=1)
+    with pytest.raises(ValueError, match="leaves 4 of 40 samples"):
+        stability(X_SMALL, SemiNMF(6), subsample=0.1)
+
+
+# --- the selector ---------------------------------------------------------------------------------
+
+
+def test_the_selector_says_what_and_why() -> None:
+    X = planted("clusters", 4, 0.3, seed=7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = SemiNMFSelector(
+            L21SemiNMF(strength=2e-4, random_state=0), candidates=range(2, 8),
+            strengths=[1e-4, 1e-3], n_runs=3, random_state=0,
+        ).fit(X)  # fmt: skip
+    assert found.best_params_ == {"n_components": 4, "strength": 2e-4}
+    assert found.best_estimator_.codes_.shape == (240, 4)
+    assert "4 parts foretell" in found.reason_
+    assert "no rule is known" in found.reason_
+    assert set(found.results_) == {"components", "path"}
+    assert found.path_.strengths.tolist() == [1e-4, 2e-4, 1e-3]
+    np.testing.assert_allclose(found.transform(X[:3]), found.best_estimator_.codes_[:3])
+
+
+def test_the_selector_warns_of_weak_evidence() -> None:
+    X = np.random.RandomState(0).standard_normal((120, 20))
+    with pytest.warns(UserWarning, match="evidence is weak"):
+        found = SemiNMFSelector(candidates=range(2, 6), n_runs=0, random_state=0).fit(X)
+    assert found.doubts_
+    assert found.stability_ is None
+
+
+@pytest.mark.filterwarnings("ignore:The evidence is weak")
+def test_labels_of_some_samples_choose() -> None:
+    X = planted("clusters", 3, 0.3, seed=8, n=150)
+    truth = SemiNMF(3, random_state=0).fit(X).codes_.argmax(axis=1)
+    labels = np.array([f"kind {c}" if i % 2 else None for i, c in enumerate(truth)], dtype=object)
+    found = SemiNMFSelector(
+        candidates=range(2, 6), strengths=[1e-5, 1e-4, 1e-3], n_runs=0, random_state=0
+    ).fit(X, labels)
+    grid = found.results_["grid"]
+    assert found.best_score_ == grid["score"].max() > 0.9
+    assert found.best_params_["n_components"] == grid["n_components"][grid["score"].argmax()]
+    assert "by the labels" in found.reason_
+
+
+def test_labels_with_gaps() -> None:
+    known, given = check_labels([0.0, 1.0, np.nan, -1.0], 4)
+    assert known.tolist() == [True, True, False, False]
+    assert given.tolist() == [0, 1]
+    known, _ = check_labels(np.array(["a", None, "b"], dtype=object), 3)
+    assert known.tolist() == [True, False, True]
+    assert check_labels([3, -1, 4], 3)[0].tolist() == [True, False, True]
+    assert check_labels(["a", "b"], 2)[0].all()
+    with pytest.raises(ValueError, match="labels of 1 class on 1 samples"):
+        check_labels([0, -1, -1], 3)
+    with pytest.raises(ValueError, match=r"y has shape \(2,\), but X has 3"):
+        check_labels([0, 1], 3)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"estimator": SemiNMF()}, "a model with a strength"),
+        ({"candidates": [3]}, "nothing to choose"),
+        ({"candidates": range(2, 60)}, "candidates go up to 59"),
+        ({"n_runs": 1}, "n_runs=1"),
+        ({"scoring": "nonsense", "y": [0, 1] * 20}, "nonsense"),
+        ({"candidates": [2, 50], "y": [0, 1] * 20}, "X has 40 samples"),
+    ],
+)
+def test_bad_selectors_are_refused(parameters: dict[str, Any], message: str) -> None:
+    y = parameters.pop("y", None)
+    with pytest.raises(ValueError, match=message):
+        SemiNMFSelector(**parameters).fit(X_SMALL, y)
+
+
+def test_score_is_what_is_explained_and_lets_searches_work() -> None:
+    X = planted("clusters", 3, 0.2, seed=9, n=120)
+    model = SemiNMF(3, random_state=0).fit(X)
+    expected = 1 - (model.residuals_**2).sum() / (X**2).sum()
+    np.testing.assert_allclose(model.score(X), expected)
+    robust = L21SemiNMF(3, alpha=0, beta=0, random_state=0).fit(X)
+    lengths = np.linalg.norm(X, axis=1).sum()
+    np.testing.assert_allclose(robust.score(X), 1 - robust.residuals_.sum() / lengths)
+    assert robust.score(np.zeros((2, 30))) == 0
+    search = GridSearchCV(SemiNMF(random_state=0), {"n_components": [1, 3]}, cv=3).fit(X)
+    assert search.best_params_ == {"n_components": 3}
+
+
+def test_sources_and_dask_are_refused(tmp_path: Path) -> None:
+    from seminmf.sources import open_source
+
+    np.save(tmp_path / "X.npy", X_SMALL)
+    source = open_source(tmp_path / "X.npy")
+    with pytest.raises(ValueError, match="needs its samples in memory"):
+        choose_components(source, [2, 3])
