@@ -45,7 +45,6 @@ from seminmf.reporting.model import markup, pictures, plane
 from seminmf.reporting.model.again import recipe, value_text
 from seminmf.reporting.model.drawing import bar, histogram, line, profile, ticks
 from seminmf.reporting.model.findings import Findings, find
-
 from seminmf.reporting.model.page import compose, page_style
 from seminmf.reporting.model.subject import checked_subject
 from seminmf.reporting.unwrapping import unwrap
