@@ -128,6 +128,7 @@ text_case("a column that counts, kept", lines("when,a,b,c,d,e", beside(COUNT)), 
           options=("--keep", "when"))  # fmt: skip
 text_case("a kept column that is not there", lines(), error="no column 'z' for --keep",
           options=("--keep", "z"))  # fmt: skip
+text_case("a huge constant", lines("f,a,b,c,d,e", beside([6.701941252062922e16] * N)), (N, M + 1))
 text_case("an index of real numbers", lines("index,b,c,d,e"), (N, M))
 text_case("nothing but a count", lines("n", [(i,) for i in COUNT]), (N, 1),
           options=("--model", "semi"))  # fmt: skip

@@ -38,7 +38,8 @@ def row_name_reason(name: str, values: NDArray[Any]) -> str | None:
     if len(present) < len(values) or not (present == np.floor(present)).all():
         return None
     before, after = values[:-1], values[1:]
-    if len(values) >= _COUNTED and (after == before + 1).all():
+    # A number beyond 2⁵³ is equal to itself plus one, so that rising is asked for too.
+    if len(values) >= _COUNTED and ((after > before) & (after == before + 1)).all():
         return f"it counts the rows (--keep {name!r} if it is a feature)"
     if len(values) >= _RISING and (after > before).all():
         return f"its whole numbers rise from row to row (--keep {name!r} if it is a feature)"

@@ -31,6 +31,8 @@ _LONG_WAIT, _SHARE = 2e-3, 0.3
 _TIMES, _SECONDS = 5, 1e-3
 # Then it goes on alone for a pause of so many seconds, which is doubled if it is so again soon.
 _SHORTEST, _LONGEST = 5e-3, 0.16
+# A helper that sleeps looks up so often, in seconds: Ctrl-C may come where it was to be woken.
+_NAP = 1.0
 
 Shared = Callable[..., int]
 
@@ -150,7 +152,8 @@ class Crew:
             self._awake.wait_for(
                 lambda: (
                     self._generation != generation or self._call is None or self._call[0] != last
-                )
+                ),
+                timeout=_NAP,
             )
             self._asleep -= 1
 

@@ -143,8 +143,9 @@ class Team:
         finally:
             self._entered = self._holds = False
             _process.leave(id(self))
-            if self._home is not None:
-                self._home.detach()
+        # Only where all of this was done; else it is done again when nobody has the team any more.
+        if self._home is not None:
+            self._home.detach()
 
     def call(
         self, function: Shared, rooms: list[Any], arguments: tuple[Any, ...], phases: int
