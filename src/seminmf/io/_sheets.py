@@ -14,9 +14,11 @@ import numpy as np
 
 from ._binary import frame_columns, read_mtx
 from ._layout import MISSING, has_header, unique
+from ._strangers import check_room, guarded, unzipped
 from ._table import Format, Raw, TableError, nearest, need
 
 
+@guarded
 def read_feather(path: str, format: Format) -> Raw:
     """Columns of a Feather file."""
     need("pandas", "Feather files")
@@ -33,12 +35,13 @@ def _first(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
+@guarded
 def read_json_lines(path: str, format: Format) -> Raw:
     """One object in each line; what an object lacks is missing."""
     content = Path(path).read_bytes()
     try:
         if format.gzip:
-            content = gzip.decompress(content)
+            content = unzipped(path, content)
         text = content.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise TableError(f"{path} is not JSON lines in UTF-8: {_first(error)}") from None
@@ -70,10 +73,13 @@ def _objects(values: list[Any]) -> Any:
     return need("pandas", "tables with columns").Series(column).infer_objects()
 
 
+@guarded
 def read_excel(path: str, format: Format, sheet: str | None, header: bool | None) -> Raw:
     """A sheet of an Excel file: its first, or the one that is named."""
     openpyxl = need("openpyxl", "Excel files")
     try:
+        with zipfile.ZipFile(path) as packed:
+            check_room(path, sum(member.file_size for member in packed.infolist()))
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise TableError(
@@ -138,6 +144,7 @@ def _part(folder: Path, *names: str) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
+@guarded
 def read_10x(path: str) -> Raw:
     """Cells as samples, genes as features; the matrix of the folder has them the other way."""
     folder = Path(path)
