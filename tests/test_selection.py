@@ -26,7 +26,7 @@ from seminmf.selection import (
 from seminmf.selection import blocks as blocks_module
 from seminmf.selection.blocks import Blocks, condensed, foretold, most_parts, usual_folds
 from seminmf.selection.components import _crossed_error, usual_candidates
-from seminmf.selection.consensus import _agreed, _median_parts
+from seminmf.selection.consensus import _agreed
 from seminmf.selection.grid import check_labels
 from seminmf.selection.growth import grown, with_more_parts
 from seminmf.solve.checkpoint import CheckpointError
@@ -339,16 +339,6 @@ def test_runs_agree_whatever_clusters_are_called() -> None:
     runs = np.array([np.random.RandomState(i).permutation(3)[truth] for i in range(5)])
     runs[0, ::7] = -1
     assert adjusted_rand_score(truth, _agreed(runs, 3)) == 1
-
-
-def test_consensus_parts_are_medians() -> None:
-    rng = np.random.RandomState(0)
-    parts = np.eye(3, 8) * 2
-    runs = [parts[rng.permutation(3)] + 0.01 * rng.standard_normal((3, 8)) for _ in range(5)]
-    runs.append(rng.standard_normal((3, 8)))
-    found = _median_parts(runs)
-    order = np.argmax(found, axis=1)
-    np.testing.assert_allclose(found[np.argsort(order)], parts, atol=0.1)
 
 
 def test_bad_stability_is_refused() -> None:

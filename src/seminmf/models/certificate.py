@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from .._types import FloatArray, IntArray
 
-__all__ = ["matched", "matched_cosines", "stability_of", "unit_rows"]
+__all__ = ["matched_cosines", "stability_of"]
 
 
 def matched_cosines(parts: FloatArray, others: FloatArray) -> FloatArray:
@@ -20,21 +20,21 @@ def matched_cosines(parts: FloatArray, others: FloatArray) -> FloatArray:
     NaN for rows that are zero; zero for those that find no partner.
     """
     cosines = np.where(parts.any(axis=1), 0.0, np.nan)
-    rows, columns = matched(parts, others)
-    products = np.einsum("ij,ij->i", unit_rows(parts[rows]), unit_rows(others[columns]))
+    rows, columns = _matched(parts, others)
+    products = np.einsum("ij,ij->i", _unit_rows(parts[rows]), _unit_rows(others[columns]))
     cosines[rows] = np.maximum(products, 0.0)
     return cosines
 
 
-def matched(parts: FloatArray, others: FloatArray) -> tuple[IntArray, IntArray]:
+def _matched(parts: FloatArray, others: FloatArray) -> tuple[IntArray, IntArray]:
     """Numbers of parts and of their partners, by the largest sum of cosines; without zero rows."""
     wanted, there = (np.flatnonzero(rows.any(axis=1)) for rows in (parts, others))
-    products = unit_rows(parts[wanted]) @ unit_rows(others[there]).T
+    products = _unit_rows(parts[wanted]) @ _unit_rows(others[there]).T
     rows, columns = linear_sum_assignment(products, maximize=True)
     return wanted[rows], there[columns]
 
 
-def unit_rows(rows: FloatArray) -> FloatArray:
+def _unit_rows(rows: FloatArray) -> FloatArray:
     """Directions of rows; zeros where a row is zero."""
     rows = np.asarray(rows, dtype=np.float64)
     # By the largest entry first, so that no square under- or overflows.
