@@ -21,6 +21,7 @@ from helpers import Array, data, start
 from seminmf import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
 from seminmf.compiled.threads.crew import Crew
 from seminmf.compiled.threads.openmp import shared_if_worth
+from seminmf.compiled.threads.team import _process
 from seminmf.data import Engine
 from seminmf.losses import Cauchy, Huber
 
@@ -300,3 +301,15 @@ def test_little_work_of_scikit_learn_is_not_shared() -> None:
         with pytest.raises(ValueError, match="in between"), shared_if_worth(1e3):
             raise ValueError("in between")
         assert counts() == [3] * len(libraries)
+
+
+def test_a_lock_that_was_never_given_back_holds_nobody_up() -> None:
+    """As after Ctrl-C at the wrong moment, in a thread that goes on."""
+    gate = _process._gate
+    gate._lock.acquire()
+    found: list[Any] = []
+    other = threading.Thread(target=lambda: found.append(SemiNMF(2).fit(data(60, 8))))
+    other.start()
+    other.join(timeout=60)
+    assert found
+    assert _process.teams == 0

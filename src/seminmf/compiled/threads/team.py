@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from threading import RLock
 from types import TracebackType
@@ -31,12 +32,34 @@ _Result = TypeVar("_Result")
 WORTH_SHARING = 1e8
 # The same for helpers in compiled code, who are awake, and only have to fetch their arguments.
 _WORTH_HELPING = 4e6
+# Seconds after which a lock is not waited for any more.
+_LONG = 0.5
 
 
 @lru_cache(maxsize=1)
 def _blas() -> tuple[Any, ...]:
     """The BLAS libraries of this process (NumPy and SciPy bring their own)."""
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+class _Gate:
+    """One thread at a time, however the one before has left.
+
+    Ctrl-C may come where a lock is to be given back. A step behind this gate takes microseconds:
+    who has waited for long takes a new lock, and the steps are such that two at once do little
+    harm.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        while not self._lock.acquire(timeout=_LONG):
+            self._lock = RLock()
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(RuntimeError):  # of another lock: this one was given up
+            self._lock.release()
 
 
 class _Process:
@@ -48,7 +71,7 @@ class _Process:
     """
 
     def __init__(self) -> None:
-        self._lock = RLock()
+        self._gate = _Gate()
         self._teams: set[int] = set()
         self._holders: set[int] = set()
         self._allowed: list[tuple[Any, int]] = []
@@ -59,18 +82,18 @@ class _Process:
 
     def threads(self) -> int:
         """How many threads BLAS may use, or might before it was held."""
-        with self._lock:
+        with self._gate:
             if self._allowed:
                 return max(count for _, count in self._allowed)
         return max((library.get_num_threads() for library in _blas()), default=1)
 
     def enter(self, team: int) -> None:
-        with self._lock:
+        with self._gate:
             self._teams.add(team)
 
     def hold(self, team: int) -> None:
         # As threadpoolctl's own limit, without its account of each library.
-        with self._lock:
+        with self._gate:
             self._holders.add(team)
             if not self._allowed:
                 self._allowed = [(library, library.get_num_threads()) for library in _blas()]
@@ -80,7 +103,7 @@ class _Process:
 
     def leave(self, team: int) -> None:
         """The team is at work no longer; also if it never was."""
-        with self._lock:
+        with self._gate:
             self._teams.discard(team)
             self._holders.discard(team)
             if not self._holders:
