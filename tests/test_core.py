@@ -137,6 +137,17 @@ def test_coordinate_descent_ends_where_slopes_of_the_penalty_balance() -> None:
     assert gradient[codes == 0].min() > -1e-9
 
 
+def test_a_sweep_takes_one_code_of_a_sample_after_the_other() -> None:
+    """Each to its minimum beside the others, as often as asked; slopes of the penalty stay."""
+    mu, sweeps = 0.4, 2
+    X, U, V, ratio, codes = _penalised(Rule(DESCEND, sweeps=sweeps), mu)
+    phi, omega, V = X @ U, U.T @ U, V.copy()
+    for q in list(range(3)) * sweeps:
+        rest = phi[:, q] - V @ omega[:, q] + omega[q, q] * V[:, q] - 0.5 * mu * ratio[:, 0]
+        V[:, q] = np.maximum(rest / (omega[q, q] + mu * ratio[:, 0]), 0)
+    np.testing.assert_allclose(codes, V, rtol=1e-9, atol=1e-12)
+
+
 def test_the_multiplicative_rule_divides_by_half_the_slope_of_the_penalty() -> None:
     mu = 0.4
     X, U, V, ratio, codes = _penalised(Rule(MULTIPLY), mu)
@@ -293,10 +304,11 @@ def test_a_singular_system_has_its_ridge() -> None:
     np.testing.assert_allclose(found.U, expected, rtol=1e-6)
 
 
-def test_the_ridge_of_a_part_of_no_length_is_that_of_the_floor() -> None:
+@pytest.mark.parametrize("length", [0.0, 1e-3])
+def test_the_ridge_of_a_part_of_no_length_is_that_of_the_floor(length: float) -> None:
     rng = np.random.default_rng(0)
     U, beta, floor = rng.normal(size=(6, 3)), 0.8, 0.1
-    U[:, 1] = 0
+    U[:, 1] *= length
     V, X = rng.uniform(0, 1, (20, 3)), rng.normal(size=(20, 6))
     found = LeastSquaresBasis().step(X.T @ V, V.T @ V, Basis.of(U), beta, floor)
     ridge = 0.5 * beta / np.maximum(np.linalg.norm(U, axis=0), floor)
