@@ -192,8 +192,8 @@ def test_an_extrapolation_is_judged_by_what_it_does_to_j(far: bool) -> None:
         expected, _ = plain.iterate(0.0)
         assert expected < before * (1 - 1e-9)
         if far:
-            assert after == pytest.approx(expected, rel=1e-13)
-            np.testing.assert_allclose(bold.factors()[1], plain.factors()[1], atol=1e-12)
+            assert after == pytest.approx(expected, rel=1e-11)
+            np.testing.assert_allclose(bold.factors()[1], plain.factors()[1], atol=1e-9)
         else:
             assert after < expected * (1 - 1e-9)
         assert (eta < 0.5) == far

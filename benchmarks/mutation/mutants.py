@@ -34,7 +34,7 @@ TESTS: dict[str, tuple[str, str]] = {
     "losses": ("test_losses_and_penalties.py", "new_samples_are_the_best or distance_from_opt"),
     "huber": ("test_losses_and_penalties.py", "test_every_iterate or test_residuals_of_zero"),
     "large": ("test_core.py", "many_samples or shard or large_graph or parts or singular"),
-    "penalty": ("test_core.py", "slope"),
+    "penalty": ("test_core.py", "slope or sweep"),
     "steps": ("test_core.py", "extrapolation or raises or best_scale"),
     "single": ("test_core.py", "nnls"),
     "basis": ("test_core.py", "parts or singular or ridge or directions_of"),
