@@ -9,7 +9,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from .team import WORTH_SHARING
+from .team import WORTH_SHARING, fits_at_once
 
 
 @lru_cache(maxsize=1)
@@ -23,14 +23,14 @@ def shared_if_worth(operations: float) -> Iterator[None]:
     """Hold OpenMP to one thread where so many operations are too few to share.
 
     Its threads wait for each other awake. On a busy machine one of them has no core, and a search
-    of a millisecond takes twenty.
+    of a millisecond takes twenty. Fits at the same time divide the threads.
     """
-    held = _openmp() if operations < WORTH_SHARING else ()
-    before = [library.get_num_threads() for library in held]
+    before = [(library, library.get_num_threads()) for library in _openmp()]
+    others = fits_at_once()
     try:
-        for library in held:
-            library.set_num_threads(1)
+        for library, count in before:
+            library.set_num_threads(max(count // others, 1) if operations >= WORTH_SHARING else 1)
         yield
     finally:
-        for library, count in zip(held, before, strict=True):
+        for library, count in before:
             library.set_num_threads(count)

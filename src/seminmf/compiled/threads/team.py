@@ -116,6 +116,11 @@ class _Process:
 _process = _Process()
 
 
+def fits_at_once() -> int:
+    """How many teams there are, at least one."""
+    return max(_process.teams, 1)
+
+
 def _send_home(crew: Crew, team: int) -> None:
     """What is left to do for a team that was not left as it should be."""
     crew.abandon()
@@ -174,7 +179,7 @@ class Team:
         self, function: Shared, rooms: list[Any], arguments: tuple[Any, ...], phases: int
     ) -> None:
         """Run a compiled function with this team's part of the threads of the process."""
-        share = self._threads // max(_process.teams, 1) if self._entered else 1
+        share = self._threads // fits_at_once() if self._entered else 1
         self.crew.call(function, rooms, arguments, phases, max(share - 1, 0))
 
     def map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
