@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -76,9 +78,7 @@ FITS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that interrupt here")
-@pytest.mark.parametrize("name", FITS)
-def test_interrupts_at_random_moments(name: str) -> None:
+def interrupt_at_random_moments(name: str) -> None:
     fit = FITS[name]
     fit()  # compiled code is there, and does not count
     begin = time.perf_counter()
@@ -97,9 +97,17 @@ def test_interrupts_at_random_moments(name: str) -> None:
         fit()
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that interrupt here")
+@pytest.mark.parametrize("name", FITS)
+def test_interrupts_at_random_moments(name: str) -> None:
+    """In a process of its own: what measures coverage does not survive interrupts."""
+    command = [sys.executable, __file__, name]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_interrupts_where_threads_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between any two lines of what holds BLAS, and of what lets it go."""
-    import sys
 
     class Interruption:
         def __init__(self, wanted: int) -> None:
@@ -170,3 +178,7 @@ def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
             else:
                 with suppress(MemoryError):
                     fit()
+
+
+if __name__ == "__main__":
+    interrupt_at_random_moments(sys.argv[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +10,10 @@ from sklearn.neighbors import NearestNeighbors
 from .._types import FloatArray, IntArray
 from ..compiled.threads.openmp import shared_if_worth
 from ..compiled.threads.team import Team
+
+# Samples that a thread takes at a time, whatever the number of threads: a multiple of what
+# scikit-learn takes, so that digits do not depend on it.
+_BLOCK = 1024
 
 
 class Search(Protocol):
@@ -27,34 +30,42 @@ class Search(Protocol):
 
 
 class Exact:
-    """By scikit-learn: trees where there are few features, all distances where there are many."""
+    """By scikit-learn: trees where there are few features, all distances where there are many.
+
+    Samples are shared among our own threads, each of which holds OpenMP to one: the threads of
+    OpenMP wait for each other awake, and where a core is busy, as with two fits at once, a search
+    took many times as long.
+    """
 
     recall = 1.0
 
     def __init__(self, features: Any, n_neighbors: int) -> None:
-        self._n_neighbors = n_neighbors
+        self._features, self._n_neighbors = features, n_neighbors
         self._search = NearestNeighbors(n_neighbors=max(n_neighbors, 1)).fit(features)
 
     def neighbours(self) -> IntArray:
-        if self._n_neighbors == 0:
-            return np.empty((self._search.n_samples_fit_, 0), np.int64)
-        with _blas_held(), self._threads(self._search.n_samples_fit_):
-            found: IntArray = self._search.kneighbors(return_distance=False)
-        return found
+        count = self._n_neighbors
+        if count == 0:
+            return np.empty((self._features.shape[0], 0), np.int64)
+        found = self._nearest(self._features, count + 1)[1]
+        # Itself goes to the end, and the last is left out.
+        others = np.argsort(found == np.arange(len(found))[:, None], axis=1, kind="stable")
+        return np.take_along_axis(found, others[:, :count], axis=1)
 
     def query(self, features: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
-        with _blas_held(), self._threads(features.shape[0]):
-            distances, indices = self._search.kneighbors(features, n_neighbors)
+        distances, indices = self._nearest(features, n_neighbors)
         return indices, distances
 
-    def _threads(self, count: int) -> AbstractContextManager[None]:
-        """For a search of so many samples."""
-        search = self._search
-        return shared_if_worth(float(count) * search.n_samples_fit_ * search.n_features_in_)
+    def _nearest(self, features: Any, count: int) -> tuple[FloatArray, IntArray]:
+        def visit(rows: slice) -> Any:
+            with shared_if_worth(0.0):
+                return self._search.kneighbors(features[rows], count)
 
-
-def _blas_held() -> Team:
-    """scikit-learn holds BLAS to one thread while it searches, and where Ctrl-C comes at the wrong
-    moment leaves it there. A team does the same around it, and gives the threads back.
-    """
-    return Team(operations=0.0, most=1)
+        n, (known, width) = features.shape[0], self._features.shape
+        blocks = [slice(low, min(low + _BLOCK, n)) for low in range(0, n, _BLOCK)]
+        # A team holds BLAS to one thread as scikit-learn does while it searches, and gives the
+        # threads back also where Ctrl-C comes at the wrong moment.
+        with Team(float(n) * known * width, len(blocks)) as team:
+            team.adapt(0.0)
+            distances, indices = zip(*team.map(visit, blocks), strict=True)
+        return np.concatenate(distances), np.concatenate(indices)
