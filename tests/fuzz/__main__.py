@@ -1,7 +1,12 @@
-"""Run cases: ``python -m fuzz [FIRST [COUNT]]`` in the folder of the tests; without a count one."""
+"""Run cases: ``python -m fuzz [FIRST [COUNT]]`` in the folder of the tests; without a count one.
+
+A run of at least a thousand cases is noted in ``docs/fuzz.csv``, from which the page of promises is
+made.
+"""
 
 from __future__ import annotations
 
+import csv
 import sys
 import tempfile
 import time
@@ -11,6 +16,10 @@ from pathlib import Path
 
 from fuzz.cases import make
 from fuzz.checks import FailureError, check
+
+ROWS = Path(__file__).parents[2] / "docs" / "fuzz.csv"
+# Cases of a run that is worth noting.
+_NOTED = 1000
 
 
 def run(first: int, count: int) -> int:
@@ -37,9 +46,20 @@ def run(first: int, count: int) -> int:
             if count > 1 and (number - first) % 1000 == 999:
                 _summary(outcomes, begin)
     _summary(outcomes, begin)
+    if count >= _NOTED:
+        _note(first, outcomes)
     for kind, numbers in examples.items():
         print(f"{kind}: {numbers[:40]}")
     return sum(map(len, examples.values()))
+
+
+def _note(first: int, outcomes: Counter[str]) -> None:
+    """One line for each outcome of this run, in the place of those of the last."""
+    with ROWS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["outcome", "cases"])
+        writer.writerow([f"all, from number {first}", sum(outcomes.values())])
+        writer.writerows(outcomes.most_common())
 
 
 def _summary(outcomes: Counter[str], begin: float) -> None:

@@ -40,7 +40,9 @@ _PARAMETERS = {
     `seminmf.penalties.CodesPenalty`.""",
     "solver": """{{"cd", "mu"}}, default="cd"
     "cd": coordinate descent on the codes, rescaling and extrapolation; fast. "mu": the paper's
-    multiplicative updates, iterate by iterate; entries of V that are zero stay zero.""",
+    multiplicative updates, iterate by iterate; entries of V that are zero stay zero. Where samples
+    are fitted exactly its weights leave too few digits, and the objective may rise; the history
+    then says so.""",
     "init": """{{"auto", "random", "svd", "kmeans", "exemplar"}} or (U0, V0), default="auto"
     Start. "random": U uniform in [−1, 1], V in [0, 1], as in the paper; "svd": from the truncated
     SVD; "kmeans": cluster indicators; "exemplar": k samples as the basis; or two arrays of shape
