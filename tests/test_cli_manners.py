@@ -173,7 +173,7 @@ def test_a_full_disk_names_the_file(
     monkeypatch.setattr(_files.os, "fsync", full)
     out = tmp_path / "out"
     error = invoke("fit", table, "-k", 2, "-m", "semi", "--out", out, code=1).stderr
-    assert f"Error: {out / 'model.seminmf'}: No space left on device." in error
+    assert f"Error: {out / 'model.seminmf'}: No space left on device" in error
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(OSError, match="only 3 written") as caught, _files.atomic(tmp_path / "a"):
         raise OSError("10 requested and only 3 written")  # as numpy says it

@@ -43,7 +43,8 @@ def unchanged() -> Iterator[None]:
         before = process_state()
         yield
         gc.collect()
-        assert process_state() == before
+        for now, then in zip(process_state(), before, strict=True):
+            assert now == then, f"{now!r} was {then!r}"
         assert team._process.teams == 0
         for thread in threading.enumerate():
             if thread.name == "seminmf":

@@ -283,7 +283,11 @@ def test_penalties_of_other_powers(penalty: CodesPenalty, alpha: float, solver: 
         # Not so where it is not convex: the last step may find codes in another valley.
         for c in (0.98, 1.02):
             assert total(U / c, c * V) >= fitted.objective_ * (1 - 1e-9)
-    assert difference(fitted.transform(X), V) < (1e-6 if alpha or solver == "cd" else 1)
+    if penalty.power < 1 and solver == "cd" and not alpha:
+        # Where it is not convex new codes may lie in another valley, but not in a much higher one.
+        assert total(U, fitted.transform(X)) <= fitted.objective_ * (1 + 1e-3)
+    else:
+        assert difference(fitted.transform(X), V) < (1e-6 if alpha or solver == "cd" else 1)
     # Its strength, as that of L1, does not depend on β.
     n, s = 40, np.median(np.linalg.norm(X, axis=1))
     kappa = fitted.l1_ * fitted.beta_**penalty.power / (s * n**penalty.power)

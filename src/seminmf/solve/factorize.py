@@ -233,20 +233,23 @@ def _polish(solution: Solution, share: FloatArray | None) -> None:
     """Codes that are exactly optimal for the final basis; part of the last iteration.
 
     Without a graph each sample's code is then the solution of its own problem, which is what
-    ``transform`` gives.
+    ``transform`` gives. Parts of which rounding alone is left, beside the longest, are zero: codes
+    that use them would be enormous.
     """
     engine, objective = solution.space.engine, solution.problem
-    codes = solution.codes.copy()
+    lengths = np.linalg.norm(solution.basis, axis=0)
+    left = lengths > ROUND_OFF[solution.basis.itemsize] * lengths.max()
+    basis, codes = np.where(left, solution.basis, 0), solution.codes.copy()
     if codes.shape[1] > min(engine.n_samples, engine.n_features):
         # The solution is not unique: take the one that ``transform`` arrives at.
         codes[:] = 0
-    solve_codes(engine, solution.basis, objective, codes)
-    residuals = engine.residuals(solution.basis, codes)
+    solve_codes(engine, basis, objective, codes)
+    residuals = engine.residuals(basis, codes)
     loss, penalty = objective.loss.total(residuals, share), objective.codes_penalty(codes, share)
-    value = objective.total(loss, 0.0, penalty, float(np.linalg.norm(solution.basis, axis=0).sum()))
+    value = objective.total(loss, 0.0, penalty, float(lengths[left].sum()))
     nothing = objective.loss.total(np.sqrt(engine.squares), share)
     if value <= solution.objective + ROUND_OFF[codes.itemsize] * nothing:
-        solution.codes, solution.residuals = codes, residuals
+        solution.basis, solution.codes, solution.residuals = basis, codes, residuals
         solution.history[-1] = value
 
 
