@@ -29,12 +29,13 @@ def process_state() -> tuple[Any, ...]:
     """What belongs to the whole process."""
     kind, keys, place, *_ = np.random.get_state()  # noqa: NPY002
     counts = tuple(library.get_num_threads() for library in _BLAS.lib_controllers)
-    # scikit-learn, which searches neighbours, changes filters while it checks an array, and leaves
-    # its own behind where an interrupt comes just then. Ours must not be there.
+    # scikit-learn, which searches neighbours, changes filters of warnings and what NumPy says of
+    # overflow while it checks an array, and leaves that behind where an interrupt comes just then.
     filters = tuple(
         found for found in warnings.filters if found[2] is not np.exceptions.ComplexWarning
     )
-    return counts, filters, keys.tobytes(), place, np.geterr(), kind
+    errors = {name: how for name, how in np.geterr().items() if name != "over"}
+    return counts, filters, keys.tobytes(), place, errors, kind
 
 
 @contextmanager
