@@ -11,7 +11,7 @@ import pytest
 from fuzz.cases import make
 from fuzz.checks import FailureError, check
 
-_CASES, _TOGETHER = 400, 50
+_CASES, _TOGETHER = 150, 50
 
 
 @pytest.mark.parametrize("first", range(0, _CASES, _TOGETHER))
