@@ -210,7 +210,7 @@ def _transform(fitted: _Fitted) -> None:
     there, doubt = fitted.of_sample(codes.astype(np.float64))
     here, error = fitted.of_sample(fitted.V)
     size = fitted.rho(np.linalg.norm(fitted.X, axis=1)).max()
-    # Below this share of the largest loss differences mean nothing; see `solve.factorize.ROUND_OFF`.
+    # Below this share of the largest loss differences mean nothing (`solve.factorize.ROUND_OFF`).
     slack = doubt + error + 1e-14 * size
     worse = there - here - slack
     if worse.max() > 0:
