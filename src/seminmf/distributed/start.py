@@ -17,9 +17,6 @@ from ..solve.projection import nonnegative_codes
 from .engine import RemoteEngine
 from .shards import Shard, Shards
 
-# Those that need samples themselves, wherever they lie, and the clusters of k-means.
-NOT_OFFERED = ("kmeans", "exemplar")
-
 
 def total(parts: list[Any]) -> Any:
     """The sum over the shards, in their order."""
