@@ -195,7 +195,7 @@ def test_sparse_chunks(client: Any) -> None:
 def test_graph_on_a_cluster(client: Any, kind: Any, solver: str) -> None:
     """J is that of the whole graph, never rises, and ends no higher than in memory."""
     X = blobs()
-    model = kind(4, solver=solver, random_state=0, max_iter=60, tol=0)
+    model = kind(4, strength=1e-3, solver=solver, random_state=0, max_iter=60, tol=0)
     expected = kind(**{**model.get_params(), "graph": knn_graph(X, 5)}).fit(X)
     model.fit(chunked(X))
     history = model.objective_history_
@@ -223,13 +223,14 @@ def test_neighbours_across_workers_are_the_nearest(client: Any) -> None:
     from seminmf.distributed.dask import DaskTable
     from seminmf.distributed.factorize import _Fit
     from seminmf.models.settings import PARAMETERS, Settings
+    from seminmf.problem.strength import Units
 
     X = blobs(800, 6)
     model = L21SemiNMF(3)
     known = {**model._parts, **vars(model)}
     settings = Settings(**{name: known[name] for name in PARAMETERS}).checked(X.shape, X.dtype)
     fit = _Fit(DaskTable(chunked(X, 150), None, 3), "knn", 5)
-    fit.load(lambda low, high: None, lambda length, total: settings.plan(1.0, 1.0, 0.0, length))
+    fit.load(lambda low, high: None, lambda length, total: settings.plan(Units(total, length, 1)))
     inner = fit.shards.map(lambda shard: shard.numbers[shard.graph.inner.pairs[:, :2]])
     table = np.concatenate(fit.shards.map(lambda s: s.numbers[s.graph.crossing.shown]))
     fit.shards.close()

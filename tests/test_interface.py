@@ -221,7 +221,7 @@ def test_documentation_has_every_parameter(model: str) -> None:
 
 def test_defaults_are_those_that_users_rely_on() -> None:
     assert L21SemiNMF().get_params() == {
-        "n_components": 2, "alpha": "auto", "beta": "auto", "strength": 1e-3, "graph": "auto",
+        "n_components": 2, "alpha": "auto", "beta": "auto", "strength": "auto", "graph": "auto",
         "n_neighbors": 5, "l1": 0.0, "solver": "cd", "init": "auto", "n_init": 1, "max_iter": 200,
         "tol": 1e-4, "callback": None, "checkpoint": None, "warm_start": False, "forgetting": 1.0,
         "verbose": 0, "progress": False, "random_state": None, "max_memory": None,

@@ -452,7 +452,7 @@ def test_strength_of_l1(model: str, alpha: Any, beta: Any) -> None:
     elif alpha == 0:
         assert fitted.beta_ == pytest.approx(np.sqrt(kappa) * b)
     else:
-        assert fitted.beta_ == pytest.approx(np.sqrt(fitted.strength) * b)
+        assert fitted.beta_ == pytest.approx(np.sqrt(fitted.strength_) * b)
 
 
 @losses

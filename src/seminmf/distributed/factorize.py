@@ -29,6 +29,7 @@ from ..solve.factorize import (
     floors_for,
     looks_at_data,
     scheme_of,
+    with_weights,
 )
 from ..solve.loop import Progress, Solution, run
 from . import start, steps
@@ -101,14 +102,20 @@ class _Fit:
         check(*value_range(self.shards))
         plan = make_plan(*lengths_of(self.shards))
         if not plan.loss.is_resolved:
-            floor = SHORTEST * plan.length
-            self.shards.map(start.weigh, Norm(), floor)
-            k, dtype = plan.n_components, self.table.dtype
-            typical = start.typical_residual(self.shards, self.table.shape, k, dtype)
-            plan = replace(plan, loss=plan.loss.resolved(typical or floor))
+            typical = self._typical_residual(plan, Norm())
+            plan = replace(plan, loss=plan.loss.resolved(max(typical, SHORTEST * plan.length)))
+        if plan.weigh is not None:
+            typical = self._typical_residual(plan, plan.loss)
+            plan = with_weights(plan, plan.weigh(plan.loss, typical))
         self.plan = plan
         if plan.alpha > 0:
             self._find_graph()
+
+    def _typical_residual(self, plan: Plan, loss: Loss) -> float:
+        """What is left of samples that are weighted as by a loss at U = 0."""
+        self.shards.map(start.weigh, loss, SHORTEST * plan.length)
+        k, dtype = plan.n_components, self.table.dtype
+        return start.typical_residual(self.shards, self.table.shape, k, dtype)
 
     def _find_graph(self) -> None:
         """Place samples so that few neighbours are parted, and have the shards know their edges."""

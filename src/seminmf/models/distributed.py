@@ -35,8 +35,7 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
     table = DaskTable(X, share, settings.n_components)
 
     def make_plan(length: float, total: float) -> Plan:
-        alpha, beta, mu = settings.weights(Units(total, length, settings.loss.power))
-        return settings.plan(alpha, beta, mu, length)
+        return settings.plan(Units(total, length, settings.loss.power))
 
     def check_values(low: float, high: float) -> None:
         check.check_range(low, high, settings.nonnegative, dtype)
@@ -64,7 +63,10 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
         solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu, index,
         codes,
     )  # fmt: skip
-    return Trained(solution, plan.alpha, plan.beta, plan.mu, projector, None, None, fitted.graph)
+    return Trained(
+        solution, plan.alpha, plan.beta, plan.mu, plan.strength, projector, None, None,
+        fitted.graph,
+    )  # fmt: skip
 
 
 def _checked(settings: Settings, X: Any) -> str | sp.csr_array:

@@ -16,9 +16,11 @@ _PARAMETERS = {
     "beta": """float or "auto", default="auto"
     Weight β of the penalty on the basis. A number is taken as it is; "auto" follows from
     `strength`. Only {product} matters to the clusters of the codes.""",
-    "strength": """float, default={strength}
-    Dimensionless strength λ of both penalties together, used where `alpha` or `beta` is "auto".
-    The default was chosen on many data sets; larger values give smoother codes and fewer parts.""",
+    "strength": """float or "auto", default="auto"
+    Dimensionless strength λ of both penalties together, used where `alpha` or `beta` is "auto";
+    larger values give smoother codes and fewer parts. "auto" is in proportion to what of the data
+    as many directions as components can explain, by a number that was chosen on many data sets;
+    ``strength_`` says what came of it.""",
     "graph": """{{"auto", "knn"}}, sparse matrix or transformer, default="auto"
     Which samples are neighbours: the symmetrised nearest-neighbour graph, a sparse matrix
     of weights of shape (n_samples, n_samples), or a scikit-learn neighbours transformer.
@@ -116,6 +118,8 @@ converged_ : bool
     in which samples are less stiff, and did not come lower.
 alpha_, beta_, l1_ : float
     The weights α, β and μ of the penalties that were used.
+strength_ : float
+    The dimensionless strength of α and β together, given or not; 0 without a graph.
 loss_ : Loss
     The loss ρ, with the scale that was used.
 seed_ : int or None
@@ -165,7 +169,6 @@ def documented(cls: _Class) -> _Class:
         name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()
     }
     values = {
-        "strength": f"{defaults.get('strength', 0):g}",
         "product": "the product αβ" if cls.__name__ == "L21SemiNMF" else "the product αβ²",
     }
     lines = [inspect.cleandoc(cls.__doc__ or ""), "", "Parameters", "----------"]

@@ -139,6 +139,7 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.kkt_residual_ = solution.kkt_residual
         self.converged_ = solution.status.name == "CONVERGED"
         self.alpha_, self.beta_, self.l1_ = trained.alpha, trained.beta, trained.mu
+        self.strength_ = trained.strength
         self.loss_ = solution.problem.loss
         self._projector = trained.projector
         self._links, self._member = trained.links, trained.member
@@ -328,6 +329,7 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
             state.update(l1_=0.0, loss_=self._parts["loss"])
         state.setdefault("graph_", None)  # not in files from before there was an index
         state.setdefault("seed_", None)  # nor seeds that were drawn
+        state.setdefault("strength_", None)  # nor strengths that came from the data
         if "n_active_" not in state:  # a file from before parts were counted
             used = state["components_"].any(axis=1) & state["codes_"].any(axis=0)
             state["n_active_"] = int(used.sum())

@@ -6,6 +6,7 @@ Imported when a fit begins: behind it are the numerics and their compiler.
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import scipy.sparse as sp
@@ -14,7 +15,13 @@ from .._types import FloatArray
 from ..data import Stream, divided, graph_size
 from ..problem.losses import Loss, loss_of
 from ..problem.penalties import L1, CodesPenalty
-from ..problem.strength import Units, resolve, resolve_penalty
+from ..problem.strength import (
+    STRENGTH_IF_ALL_IS_EXPLAINED,
+    Units,
+    automatic_strength,
+    resolve,
+    resolve_penalty,
+)
 from ..solve.factorize import Plan
 from ..solve.loop import Callback, Progress, Stopping
 from . import validation as check
@@ -69,7 +76,7 @@ class Settings:
             n_components=k,
             alpha=check.check_penalty("alpha", self.alpha),
             beta=check.check_penalty("beta", self.beta),
-            strength=check.check_number("strength", self.strength),
+            strength=check.check_strength(self.strength),
             codes_penalty=self._checked_penalty(),
             loss=loss_of(self.loss),
             solver=check.check_choice("solver", self.solver, check.SOLVERS),
@@ -103,8 +110,9 @@ class Settings:
     @property
     def coupled(self) -> bool:
         """Whether there is a graph, as far as it can be told before α is known."""
-        auto = self.alpha == "auto"
-        return bool((auto and self.strength > 0 and self.beta != 0) or (not auto and self.alpha))
+        if self.alpha != "auto":
+            return bool(self.alpha)
+        return bool(self.beta != 0 and (self.strength == "auto" or self.strength > 0))
 
     def in_units(self, unit: float) -> Settings:
         """The same fit for X / unit, with an objective that is smaller by unitᵖ."""
@@ -145,9 +153,9 @@ class Settings:
         penalty.check()
         return penalty
 
-    def weights(self, units: Units) -> tuple[float, float, float]:
+    def _weights(self, units: Units, strength: float) -> tuple[float, float, float]:
         """α, β and μ."""
-        alpha, beta = resolve(self.alpha, self.beta, self.strength, units, self.graph_measure.power)
+        alpha, beta = resolve(self.alpha, self.beta, strength, units, self.graph_measure.power)
         if self.codes_penalty is None:
             check.warn_if_lopsided(alpha, beta)
             return alpha, beta, 0.0
@@ -156,12 +164,27 @@ class Settings:
         mu, beta = resolve_penalty(self.codes_penalty, given_as, beta, free, units)
         return alpha, beta, mu
 
-    def plan(self, alpha: float, beta: float, mu: float, length: float) -> Plan:
+    def plan(self, units: Units) -> Plan:
+        """What to fit; if the strength is left to the data, with weights as if they could be
+        explained as a whole, and a way to those for what can be.
+        """
+        left_to_data = self.strength == "auto"
+        strength = STRENGTH_IF_ALL_IS_EXPLAINED if left_to_data else self.strength
+        alpha, beta, mu = self._weights(units, strength)
+        weigh = None
+        if left_to_data and alpha > 0 and "auto" in (self.alpha, self.beta):
+            weigh = partial(self._weights_by_gain, units)
         return Plan(
             self.n_components, self.loss, self.graph_measure, alpha, beta, self.codes_penalty, mu,
             self.nonnegative, self.solver, self.before or self.init, self.n_init,
-            Stopping(self.max_iter, self.tol), self.callback, length, self.checkpoint,
+            Stopping(self.max_iter, self.tol), self.callback, units, self.checkpoint, weigh,
         )  # fmt: skip
+
+    def _weights_by_gain(
+        self, units: Units, loss: Loss, residual: float
+    ) -> tuple[float, float, float]:
+        power = self.graph_measure.power
+        return self._weights(units, automatic_strength(loss, units.length, residual, power))
 
 
 # Which of the settings an estimator has as parameters, or a class stands for.

@@ -149,6 +149,7 @@ class _Streaming(Saveable):
         self.objective_, self.objective_history_ = value, np.array([value])
         self.n_iter_, self.converged_, self.kkt_residual_ = 1, False, np.nan
         self.alpha_, self.beta_ = 0.0, beta * (scale / unit) * found.memory.weight
+        self.strength_ = 0.0
         return self
 
     def _saved_state(self) -> dict[str, Any]:

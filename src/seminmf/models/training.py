@@ -45,6 +45,8 @@ class Trained:
     alpha: float
     beta: float
     mu: float
+    strength: float
+    """That α and β come to."""
     projector: Projector
     links: sp.csr_array | None
     """Neighbours that were found for each distinct sample; None without a graph, or a given one."""
@@ -213,29 +215,32 @@ def _train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     squares = squares_of(data)
     length = typical_length(squares, share)
     total = data.shape[0] if share is None else share.sum()
-    alpha, beta, mu = settings.weights(Units(float(total), length, settings.loss.power))
+    plan = settings.plan(Units(float(total), length, settings.loss.power))
     matrix, links, index, made = None, None, None, None
-    if alpha > 0 and isinstance(data, Stream):
+    if plan.alpha > 0 and isinstance(data, Stream):
         matrix, index, made = _graph_of_stream(settings, data)
         data = data.with_graph(graph_size(data, settings.n_components, matrix.nnz))
-    elif alpha > 0:
+    elif plan.alpha > 0:
         matrix, links, index = _build_graph(settings, data)
         made = _description(settings.graph, matrix, index)
     if matrix is not None and settings.checkpoint is not None:
         settings.checkpoint.describe(*_as_found(matrix))
 
-    plan, rng = settings.plan(alpha, beta, mu, length), settings.random_state
-    solution = factorize(data, plan, squares, matrix, share, rng)
+    solution, plan = factorize(data, plan, squares, matrix, share, settings.random_state)
     problem = solution.problem
     codes = None if index is None else solution.codes
     if isinstance(data, Stream) and index is not None:
         codes = solution.codes[_landmarks(data.shape[0])]
     projector = Projector(
-        solution.basis, problem.loss, problem.graph, alpha, problem.penalty, mu, index, codes
-    )
+        solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu, index,
+        codes,
+    )  # fmt: skip
     if samples.member is not None:
         _expand(solution, X, samples.member, projector)
-    return Trained(solution, alpha, beta, mu, projector, links, samples.member, made)
+    return Trained(
+        solution, plan.alpha, plan.beta, plan.mu, plan.strength, projector, links, samples.member,
+        made,
+    )  # fmt: skip
 
 
 def _restrict(settings: Settings, X: Any, member: IntArray) -> Settings:

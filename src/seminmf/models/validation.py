@@ -52,6 +52,18 @@ def check_penalty(name: str, value: Any) -> Any:
         ) from None
 
 
+def check_strength(value: Any) -> Any:
+    if isinstance(value, str) and value == "auto":
+        return value
+    try:
+        return check_number("strength", value)
+    except ValueError:
+        raise ValueError(
+            f'strength must be "auto" or a finite number, zero or positive, got {value!r}. '
+            '"auto" sets it from what of the data can be explained.'
+        ) from None
+
+
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)

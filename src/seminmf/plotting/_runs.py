@@ -77,7 +77,7 @@ def plot_path(models: Any, *, labels: Any = None, ax: Any = None, dark: bool = F
     ----------
     models : sequence of fitted estimators, or mapping of strengths to them
         Graph models fitted to the same samples without sample weights. In a sequence each has the
-        strength of its parameter `strength`.
+        strength of its parameter `strength`, or, if that is "auto", its ``strength_``.
     labels : array-like of shape (n_samples,), default=None
         True classes, to compare with.
     ax : three Axes, default=None
@@ -140,7 +140,7 @@ def _path(models: Any) -> tuple[FloatArray, list[Any]]:
     if isinstance(models, Mapping):
         pairs = list(models.items())
     elif isinstance(models, Iterable):
-        pairs = [(getattr(unwrap(model).factorizer, "strength", None), model) for model in models]
+        pairs = [(_strength(unwrap(model).factorizer), model) for model in models]
     else:
         raise TypeError(
             "models must be a sequence of fitted models or a mapping of strengths to them, got "
@@ -160,6 +160,11 @@ def _path(models: Any) -> tuple[FloatArray, list[Any]]:
     if not (np.isfinite(strengths).all() and (strengths >= 0).all()):
         raise ValueError("strengths must be finite numbers, zero or positive.")
     return strengths, [model for _, model in pairs]
+
+
+def _strength(factorizer: Any) -> Any:
+    given = getattr(factorizer, "strength", None)
+    return factorizer.strength_ if given == "auto" else given
 
 
 def _loss_share(fitted: Any) -> float:

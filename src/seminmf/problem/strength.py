@@ -15,16 +15,35 @@ of α and b = n sʳ⁻¹ of β, r being the power of the loss, the strength of a
     κ = μ βᵖ / (a bᵖ)
 
 for L1 with the robust loss μβ / (n s). If the graph is off, β = √κ b.
+
+How strong is too strong depends on what there is to gain. Parts that fit a typical sample by a
+vector of length f lower its loss by g; of noisy data in many features that is a small share of what
+the loss is without parts, and a λ that suits others leaves no part standing. Penalties that stay in
+proportion to the gain have the units g of α and n g / f of β in the place of a and b. In terms of λ,
+with γ = g / ρ(s) and p the power of the graph penalty, the automatic strength is
+
+    λ = λ₀ γ² (s / f)^{2p / (1 + p)}
+
+which for `L21SemiNMF` and a residual of r = t s is λ₀ (1 − t)^{3/2} / (1 + t)^{1/2}.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Literal
 
+import numpy as np
+
+from .losses import Loss
 from .penalties import CodesPenalty
 
 Weight = float | Literal["auto"]
+
+# λ₀, chosen on labelled data sets leaving sets out (docs/panel.md).
+STRENGTH_IF_ALL_IS_EXPLAINED = 4e-3
+# Residuals of more than this share of a sample are not told from the sample.
+_LARGEST_RESIDUAL = 0.99
 
 
 @dataclass(frozen=True)
@@ -42,6 +61,31 @@ class Units:
     @property
     def beta(self) -> float:
         return self.n_samples * self.length ** (self.power - 1)
+
+
+def automatic_strength(
+    loss: Loss, length: float, residual: float, graph_power: int
+) -> float:
+    """λ in proportion to what can be gained.
+
+    A typical sample has this ``length``, and this ``residual`` is left of it by as many directions
+    as there are components.
+    """
+    if length == 0:
+        return STRENGTH_IF_ALL_IS_EXPLAINED
+    share = min(residual / length, _LARGEST_RESIDUAL)
+    left, nothing = (loss.total(np.array([t * length]), None) for t in (share, 1.0))
+    inverse_fit = 1 / sqrt(1 - share**2)
+    power = 2 * graph_power / (1 + graph_power)
+    return float(STRENGTH_IF_ALL_IS_EXPLAINED * (1 - left / nothing) ** 2 * inverse_fit**power)
+
+
+def strength_of(alpha: float, beta: float, units: Units, graph_power: int) -> float:
+    """The λ of α and β, however they came about."""
+    if alpha * beta == 0 or units.alpha == 0:
+        return 0.0
+    product = (alpha / units.alpha) * (beta / units.beta) ** graph_power
+    return float(product ** (2 / (1 + graph_power)))
 
 
 def resolve(

@@ -6,6 +6,7 @@ the compiler.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -29,6 +30,7 @@ from ..problem.losses import Loss, Norm
 from ..problem.objective import PAPER_FLOORS, Floors, Objective
 from ..problem.penalties import CodesPenalty
 from ..problem.stationarity import kkt_residual
+from ..problem.strength import Units, strength_of
 from . import starts
 from .checkpoint import Checkpoint, Keeper, State
 from .descent import Descent, Scheme
@@ -39,6 +41,8 @@ from .projection import solve_codes
 # Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
 _RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
 # Shorter samples than this share of a typical one count as so long in the weights of the SVD start.
+# So do shorter residuals where a scale is taken from them: leading directions that leave nothing
+# but rounding would make every sample an outlier.
 SHORTEST = 1e-3
 # With fewer samples than this many per component, samples themselves may be the best basis.
 _FEW_SAMPLES = 20
@@ -51,6 +55,9 @@ _FEATURES_FOR_TWO_SWEEPS = 12
 # Samples with more features than samples are compressed at once if that costs no more than so many
 # iterations: few fits end before.
 _FEWEST_ITERATIONS = 12
+
+
+Weights = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -70,9 +77,22 @@ class Plan:
     n_init: int
     stopping: Stopping
     callback: Callback | None
-    length: float
-    """Typical length of a sample."""
+    units: Units
     checkpoint: Checkpoint | None = None
+    weigh: Callable[[Loss, float], Weights] | None = None
+    """α, β and μ for data of whose typical sample such a residual is left, if they are to depend on
+    that; None if they are known.
+    """
+
+    @property
+    def length(self) -> float:
+        """Typical length of a sample."""
+        return self.units.length
+
+    @property
+    def strength(self) -> float:
+        """The dimensionless strength of α and β."""
+        return strength_of(self.alpha, self.beta, self.units, self.graph_measure.power)
 
 
 def scheme_of(plan: Plan, n_features: int) -> Scheme:
@@ -146,8 +166,22 @@ def _with_scale(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
         return plan
     weights = Norm().weights(np.sqrt(engine.squares), SHORTEST * plan.length, share)
     typical = starts.typical_residual(engine, plan.n_components, weights, share)
-    # Where the leading directions leave nothing, any scale is as good as another.
-    return replace(plan, loss=plan.loss.resolved(typical or SHORTEST * plan.length))
+    return replace(plan, loss=plan.loss.resolved(max(typical, SHORTEST * plan.length)))
+
+
+def with_weights(plan: Plan, weights: Weights) -> Plan:
+    """With known α, β and μ."""
+    alpha, beta, mu = weights
+    return replace(plan, alpha=alpha, beta=beta, mu=mu, weigh=None)
+
+
+def _weighed(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
+    """With α, β and μ in proportion to what can be gained, if they are left to the data."""
+    if plan.weigh is None:
+        return plan
+    weights = _start_weights(plan, engine, share)
+    typical = starts.typical_residual(engine, plan.n_components, weights, share)
+    return with_weights(plan, plan.weigh(plan.loss, typical))
 
 
 def _start_weights(plan: Plan, engine: Engine, share: FloatArray | None) -> FloatArray:
@@ -254,11 +288,16 @@ def _polish(solution: Solution, share: FloatArray | None) -> None:
 
 
 def _around(
-    number: int, rng: np.random.RandomState, compression: LazyCompression, best: Solution | None
+    number: int,
+    weights: Weights,
+    rng: np.random.RandomState,
+    compression: LazyCompression,
+    best: Solution | None,
 ) -> State:
     """What there is to keep beside the run from start ``number``."""
     state: State = {
-        "start": number, "rng": rng.get_state(legacy=False), "compression": compression.state(),
+        "start": number, "weights": list(weights), "rng": rng.get_state(legacy=False),
+        "compression": compression.state(),
     }  # fmt: skip
     return state if best is None else {**state, "best": best.state()}
 
@@ -270,16 +309,27 @@ def factorize(
     matrix: sp.csr_array | None,
     share: FloatArray | None,
     rng: np.random.RandomState,
-) -> Solution:
+) -> tuple[Solution, Plan]:
     """Run the plan; the best of ``n_init`` starts, with its basis in the features of X.
 
-    ``squares`` are ‖x_i‖², ``matrix`` the graph (None without one), ``share`` the sample weights.
+    Returns the plan as well, with all that was left to the data. ``squares`` are ‖x_i‖², ``matrix`` the graph (None without one), ``share`` the sample weights.
     """
     engine = Engine(X, plan.n_components, squares=squares)
     compression = LazyCompression(engine, plan.n_components)
     best: Solution | None = None
     with engine:
         plan = _with_scale(plan, engine, share)
+        checkpoint, found, first, space = plan.checkpoint, None, 0, None
+        if checkpoint is not None and checkpoint.found is not None:
+            found = checkpoint.found
+            first = found["start"]
+            rng.set_state(found["rng"])
+            compression.restore(found["compression"])
+            plan = with_weights(plan, found["weights"].tolist())
+        else:
+            space = _space(plan, engine, compression, share, first)
+            plan = _weighed(plan, space.engine, share)
+        weights = plan.alpha, plan.beta, plan.mu
         objective = Objective(
             plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
         )
@@ -289,18 +339,12 @@ def factorize(
             graph = NeighbourGraph.prepare(
                 matrix, squares, engine.dtype, engine.chunk_bounds, renumber=engine.whole
             )
-        checkpoint, found, first = plan.checkpoint, None, 0
-        if checkpoint is not None and checkpoint.found is not None:
-            found = checkpoint.found
-            first = found["start"]
-            rng.set_state(found["rng"])
-            compression.restore(found["compression"])
-            if "best" in found:
-                space = _known_space(plan, engine, compression, share, found["best"])
-                best = Solution.restored(found["best"], space, objective)
+        if found is not None and "best" in found:
+            known = _known_space(plan, engine, compression, share, found["best"])
+            best = Solution.restored(found["best"], known, objective)
         for number in range(first, plan.n_init):
             if found is None:
-                space = _space(plan, engine, compression, share, number)
+                space = space or _space(plan, engine, compression, share, number)
                 start = _make_start(plan, space.engine, share, rng, number)
                 code = code_length(float(np.vdot(start[1], start[1])), engine.n_samples)
                 local = replace(objective, floors=floors_for(plan, start[0], code))
@@ -310,10 +354,11 @@ def factorize(
             waiting = None if plan.nonnegative else compression
             scheme = scheme_of(plan, engine.n_features)
             descent = Descent(space, local, scheme, graph, share, start, waiting)
-            del space, start  # their arrays are as large as the codes
+            space = start = None  # their arrays are as large as the codes
             keeper = None
             if checkpoint is not None:
-                keeper = Keeper(checkpoint, partial(_around, number, rng, compression, best))
+                around = partial(_around, number, weights, rng, compression, best)
+                keeper = Keeper(checkpoint, around)
             state = None if found is None else found["run"]
             solution = run(descent, plan.stopping, plan.callback, number, keeper, state)
             del descent
@@ -335,4 +380,4 @@ def factorize(
             best.residuals, plan.nonnegative,
         )  # fmt: skip
         best.lift()
-    return best
+    return best, plan
