@@ -1,0 +1,112 @@
+"""The strength that is left to the data: in proportion to what there is to gain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seminmf import FactorKMeans, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
+from seminmf.losses import Huber
+from seminmf.metrics import majority_accuracy
+
+# λ₀ of problem/strength.py.
+LARGEST = 4e-3
+
+
+def clusters(noise: float, n: int = 300, m: int = 400, k: int = 5) -> tuple[Any, Any]:
+    """Samples around k centres of length about √m, with noise in all features."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(k, m))
+    kind = np.arange(n) % k
+    X = centres[kind] + noise * rng.normal(size=(n, m))
+    return X - X.mean(axis=0), kind
+
+
+def typical_residual(X: Any, k: int, weights: Any) -> float:
+    """What k leading directions of the weighted rows leave of a typical row, as a share of it."""
+    _, _, axes = np.linalg.svd(np.sqrt(weights)[:, None] * X, full_matrices=False)
+    left = X - X @ axes[:k].T @ axes[:k]
+    lengths = np.linalg.norm(X, axis=1)
+    return float(np.median(np.linalg.norm(left, axis=1)) / np.median(lengths))
+
+
+def fitted(model: type, X: Any, k: int = 3, **parameters: Any) -> Any:
+    return model(k, random_state=0, tol=0, max_iter=2, **parameters).fit(X)
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0, 3.0])
+def test_formula(noise: float) -> None:
+    X, _ = clusters(noise, 120, 20)
+    robust = typical_residual(X, 3, 1 / np.linalg.norm(X, axis=1))
+    wanted = LARGEST * (1 - robust) ** 1.5 / (1 + robust) ** 0.5
+    assert fitted(L21SemiNMF, X).strength_ == pytest.approx(wanted, rel=1e-6)
+    squared = typical_residual(X, 3, np.ones(len(X)))
+    wanted = LARGEST * (1 - squared**2) ** (4 / 3)
+    assert fitted(GraphSemiNMF, X).strength_ == pytest.approx(wanted, rel=1e-6)
+
+
+def test_other_losses_gain_by_their_own_measure() -> None:
+    """Huber's loss between the norm and its square."""
+    X, _ = clusters(1.0, 120, 20)
+    norm = fitted(L21SemiNMF, X).strength_
+    assert fitted(RobustSemiNMF, X, loss=Huber(1e-6)).strength_ == pytest.approx(norm, rel=1e-3)
+    assert fitted(RobustSemiNMF, X, loss=Huber(1e6)).strength_ > 1.2 * norm
+
+
+@pytest.mark.parametrize("model", [L21SemiNMF, GraphSemiNMF])
+def test_noise_takes_no_part_away(model: type) -> None:
+    """Of these samples five parts explain a tenth: a strength for others leaves none of them."""
+    X, kind = clusters(3.0)
+    found = FactorKMeans(model(5, random_state=0), random_state=0).fit(X)
+    assert found.factorizer_.n_active_ >= 4
+    assert majority_accuracy(kind, found.labels_) > 0.95
+    if model is L21SemiNMF:
+        assert model(5, strength=LARGEST, random_state=0).fit(X).n_active_ == 0
+
+
+@pytest.mark.parametrize("model", [L21SemiNMF, GraphSemiNMF])
+def test_neither_unit_nor_copies_nor_features_in_which_nothing_happens_matter(model: type) -> None:
+    X, _ = clusters(1.0, 90, 12)
+    known = fitted(model, X).strength_
+    assert fitted(model, 1e3 * X).strength_ == pytest.approx(known, rel=1e-9)
+    assert fitted(model, np.hstack([X, np.zeros((90, 30))])).strength_ == pytest.approx(known)
+    weighted = model(3, random_state=0, tol=0, max_iter=2).fit(X, sample_weight=np.full(90, 2.0))
+    assert weighted.strength_ == pytest.approx(known, rel=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(4000, 400), (60, 900), (500, 30)], ids=["large", "wide", "long"])
+def test_found_again_by_hand(shape: tuple[int, int]) -> None:
+    """Wherever the residual is measured, in leading directions or the span of the samples."""
+    X, _ = clusters(1.0, *shape)
+    known = fitted(L21SemiNMF, X, 5)
+    robust = typical_residual(X, 5, 1 / np.linalg.norm(X, axis=1))
+    wanted = LARGEST * (1 - robust) ** 1.5 / (1 + robust) ** 0.5
+    assert known.strength_ == pytest.approx(wanted, rel=0.02)
+    again = fitted(L21SemiNMF, X, 5, strength=known.strength_)
+    np.testing.assert_allclose(again.objective_, known.objective_, rtol=1e-9)
+
+
+def test_what_is_given_is_taken() -> None:
+    X, _ = clusters(1.0, 90, 12)
+    n, s = len(X), np.median(np.linalg.norm(X, axis=1))
+    given = fitted(L21SemiNMF, X, strength=2e-4)
+    assert given.strength_ == pytest.approx(2e-4)
+    assert given.alpha_ * given.beta_ == pytest.approx(2e-4 * n * s)
+    pair = fitted(L21SemiNMF, X, alpha=0.3, beta=2.0)
+    assert (pair.alpha_, pair.beta_) == (0.3, 2.0)
+    assert pair.strength_ == pytest.approx(0.6 / (n * s))
+    one = fitted(L21SemiNMF, X, alpha=0.3)
+    assert one.alpha_ == 0.3
+    assert one.strength_ == pytest.approx(fitted(L21SemiNMF, X).strength_)
+    assert fitted(SemiNMF, X).strength_ == 0
+    assert fitted(L21SemiNMF, X, alpha=0, beta=0).strength_ == 0
+
+
+def test_samples_that_no_direction_reaches() -> None:
+    """More than half of the samples are alone in their feature: next to nothing can be gained."""
+    X = np.eye(40)
+    found = fitted(L21SemiNMF, X, 2)
+    assert 0 < found.strength_ < 1e-5
+    assert np.isfinite(found.objective_)
