@@ -12,7 +12,7 @@ from seminmf.losses import Huber
 from seminmf.metrics import majority_accuracy
 
 # λ₀ of problem/strength.py.
-LARGEST = 4e-3
+LARGEST = 3e-3
 
 
 def clusters(noise: float, n: int = 300, m: int = 400, k: int = 5) -> tuple[Any, Any]:

@@ -41,7 +41,7 @@ from .penalties import CodesPenalty
 Weight = float | Literal["auto"]
 
 # λ₀, chosen on labelled data sets leaving sets out (docs/panel.md).
-STRENGTH_IF_ALL_IS_EXPLAINED = 4e-3
+STRENGTH_IF_ALL_IS_EXPLAINED = 3e-3
 # Residuals of more than this share of a sample are not told from the sample.
 _LARGEST_RESIDUAL = 0.99
 
