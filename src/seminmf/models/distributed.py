@@ -36,6 +36,7 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
 
     def make_plan(length: float, total: float) -> Plan:
         alpha, beta, mu = settings.weights(Units(total, length, settings.loss.power))
+        check.warn_if_lopsided(alpha, beta, mu)
         return settings.plan(alpha, beta, mu, length)
 
     def check_values(low: float, high: float) -> None:
