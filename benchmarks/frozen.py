@@ -24,7 +24,7 @@ from .sweeps.quality import labelled
 
 PAGE = Path(__file__).parent.parent / "docs" / "parts.md"
 MOST_FEATURES, MOST_SAMPLES = 60, 1000
-STRENGTHS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
+STRENGTHS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, "auto")
 NOISES = (0.1, 0.5, 1.0)
 TRUE, GIVEN, SEEDS = 5, 15, 3
 
@@ -76,7 +76,7 @@ def switched_off() -> Iterator[str]:
 
 def page() -> str:
     first, second = "\n".join(fits()), "\n".join(switched_off())
-    heads = " | ".join(f"{strength:g}" for strength in STRENGTHS)
+    heads = " | ".join(str(strength) for strength in STRENGTHS)
     return f"""\
 # Exact fits, and parts that are not needed
 

@@ -2,8 +2,9 @@
 The strength of the penalties
 =============================
 
-`strength` sets both penalties of `L21SemiNMF` and `GraphSemiNMF` together. It has no unit, and its
-default, 1e-3, is a good one on most data; this is how to see what it does to your data.
+`strength` sets both penalties of `L21SemiNMF` and `GraphSemiNMF` together. It has no unit. Its
+default, "auto", follows from what of the data can be explained, and is a good one on most; this is
+how to see what it does to yours.
 """
 
 from matplotlib import pyplot as plt

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -28,7 +26,7 @@ from seminmf.selection.blocks import Blocks, condensed, foretold, most_parts, us
 from seminmf.selection.components import _crossed_error, usual_candidates
 from seminmf.selection.consensus import _agreed
 from seminmf.selection.grid import check_labels
-from seminmf.selection.growth import grown, with_more_parts
+from seminmf.selection.growth import Growth, grown_parts
 from seminmf.solve.checkpoint import CheckpointError
 
 
@@ -106,15 +104,29 @@ def test_what_is_foretold_does_not_look_at_what_is_left_out() -> None:
     assert np.median(after) > np.median(before) + 5
 
 
-def test_a_fit_grows_by_what_is_left() -> None:
-    X = planted("parts", 5, 0.1, seed=6)
-    model = grown(X, 3)
-    basis, codes = with_more_parts(X, model, 2)
-    assert basis.shape == (30, 5)
-    assert (codes >= 0).all()
-    more = grown(X, 5, model)
-    assert more.objective_ < model.objective_
-    assert more.n_iter_ < SemiNMF(5, random_state=0).fit(X).n_iter_ * 3
+@pytest.mark.parametrize("shape", [(240, 30), (60, 90), (400, 300)])
+def test_a_factorization_grows_by_what_is_left(shape: tuple[int, int]) -> None:
+    """Few features, more of them than samples, and so many that it goes down in a subspace."""
+    X = planted("parts", 9, 0.1, seed=6, n=shape[0], m=shape[1])
+    with Growth(X, 9) as growth:
+        found = {k: growth.to(k) for k in (3, 5, 9)}
+    for k, grown in found.items():
+        assert grown.basis.shape == (shape[1], k)
+        assert (grown.codes >= 0).all()
+        left = np.square(X - grown.codes @ grown.basis.T).sum()
+        np.testing.assert_allclose(grown.objective, left, rtol=1e-9)
+        alone = SemiNMF(k, random_state=0).fit(X)
+        assert grown.objective < 1.02 * alone.objective_
+    assert found[9].objective < found[5].objective < found[3].objective
+
+
+def test_parts_keep_their_places_as_they_become_more() -> None:
+    X = planted("clusters", 4, 0.1, seed=6)
+    parts = grown_parts(sp.csr_array(X), [3, 4])
+    cosines = np.sum(parts[3] * parts[4][:3], axis=1) / (
+        np.linalg.norm(parts[3], axis=1) * np.linalg.norm(parts[4][:3], axis=1)
+    )
+    assert np.sort(cosines)[1] > 0.9  # but for the one that was two centres
 
 
 def test_errors_add_up_over_samples_and_features() -> None:
@@ -178,36 +190,6 @@ def test_an_end_of_the_range_is_warned_of() -> None:
 
 
 # --- work that goes on ----------------------------------------------------------------------------
-
-KILLED = """
-import os, signal, sys
-import numpy as np
-from seminmf.selection import choose_components
-X = np.load(sys.argv[1])
-def step(step):
-    if step.what == "numbers of parts" and step.done == 12:
-        os.kill(os.getpid(), signal.SIGKILL)
-choose_components(X, range(2, 6), random_state=0, checkpoint=sys.argv[2], callback=step)
-"""
-
-
-def test_a_killed_choice_goes_on(tmp_path: Path) -> None:
-    X = planted("parts", 3, 0.2, seed=1)
-    np.save(tmp_path / "X.npy", X)
-    folder = tmp_path / "state"
-    ended = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "X.npy", folder], check=False)
-    assert ended.returncode == -signal.SIGKILL
-    seen: list[Any] = []
-    found = choose_components(
-        X, range(2, 6), random_state=0, checkpoint=folder, callback=seen.append
-    )
-    first = next(step for step in seen if step.what == "numbers of parts")
-    assert first.done > 1  # not from the beginning
-    assert first.total == 20
-    assert seen[-1].seconds_left == 0
-    whole = choose_components(X, range(2, 6), random_state=0)
-    np.testing.assert_array_equal(found.table["error"], whole.table["error"])
-    assert not (folder / "state.npz").exists()
 
 
 def test_another_choice_in_the_folder_is_refused(tmp_path: Path) -> None:

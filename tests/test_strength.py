@@ -76,7 +76,9 @@ def test_neither_unit_nor_copies_nor_features_in_which_nothing_happens_matter(mo
     assert weighted.strength_ == pytest.approx(known, rel=1e-9)
 
 
-@pytest.mark.parametrize("shape", [(4000, 400), (60, 900), (500, 30)], ids=["large", "wide", "long"])
+@pytest.mark.parametrize(
+    "shape", [(4000, 400), (60, 900), (500, 30)], ids=["large", "wide", "long"]
+)
 def test_found_again_by_hand(shape: tuple[int, int]) -> None:
     """Wherever the residual is measured, in leading directions or the span of the samples."""
     X, _ = clusters(1.0, *shape)

@@ -111,6 +111,10 @@ class Space:
         """A basis of this space in the features of X."""
         return basis if self.compression is None else self.compression.lift(basis)
 
+    def lower(self, basis: FloatArray) -> FloatArray:
+        """The part of a basis of X that lies in this space."""
+        return basis if self.compression is None else self.compression.lower(basis)
+
 
 def _patience(n: int, m: int, k: int) -> tuple[float, float]:
     """How many iterations on X cost as much as the two ways to compress it."""

@@ -52,6 +52,9 @@ class Subspace(Space):
     def lift(self, basis: FloatArray) -> FloatArray:
         return self.wider.lift(self.widened(basis))
 
+    def lower(self, basis: FloatArray) -> FloatArray:
+        return self.directions.T @ self.wider.lower(basis)
+
 
 def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Subspace | None:
     """The leading directions of the samples weighted by √``weights``; None if that does not pay."""

@@ -35,7 +35,9 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
     table = DaskTable(X, share, settings.n_components)
 
     def make_plan(length: float, total: float) -> Plan:
-        return settings.plan(Units(total, length, settings.loss.power))
+        plan = settings.plan(Units(total, length, settings.loss.power))
+        check.warn_if_lopsided(plan.alpha, plan.beta, plan.mu)
+        return plan
 
     def check_values(low: float, high: float) -> None:
         check.check_range(low, high, settings.nonnegative, dtype)

@@ -53,8 +53,6 @@ class Settings:
     max_memory: Any
     before: tuple[FloatArray, FloatArray] | None = None
     """Basis and codes of the last fit, to go on from."""
-    known: Any = None
-    """What the graph of another fit to the same samples was made of."""
 
     def checked(self, shape: tuple[int, int], dtype: Any) -> Settings:
         """The same with every value checked against the shape of the data."""
@@ -157,7 +155,6 @@ class Settings:
         """α, β and μ."""
         alpha, beta = resolve(self.alpha, self.beta, strength, units, self.graph_measure.power)
         if self.codes_penalty is None:
-            check.warn_if_lopsided(alpha, beta)
             return alpha, beta, 0.0
         given_as = f"l1={self.l1!r}" if self.l1 > 0 else f"codes_penalty={self.codes_penalty!r}"
         free = self.beta == "auto"

@@ -26,7 +26,7 @@ from ..graph.index import (
     many_samples,
 )
 from ..problem.strength import Units
-from ..solve.factorize import factorize
+from ..solve.factorize import Ground, factorize
 from ..solve.loop import Callback, Progress, Solution, Status
 from ..solve.projection import Projector
 from . import validation as check
@@ -110,8 +110,6 @@ def _build_graph(
     """The graph matrix, the neighbours it was made of unless it was given, and the index in which
     neighbours of new samples are looked for.
     """
-    if settings.known is not None:
-        return settings.known
     graph, p = settings.graph, min(settings.n_neighbors, X.shape[0])
     if not isinstance(graph, str) and not sp.issparse(graph):
         index, links = NeighbourIndex.by_transformer(graph, X)
@@ -184,18 +182,88 @@ def train(
     Complain, unless told not to, where it ends before it has converged.
     """
     settings = settings.checked(X.shape, X.dtype)
-    if isinstance(X, Stream):
-        settings.check_stream(X)
-    low, high = entry_range(X)
-    check.check_range(low, high, settings.nonnegative, X.dtype)
-    unit = unit_of(max(-low, high), X.dtype)
-    trained = _train(divided(X, unit), settings.in_units(unit), weights).in_units_of_x(unit)
+    trained = Training.of(X, settings, weights).fit(settings)
     warn_of(trained.solution, settings if complain else replace(settings, tol=0.0))
     return trained
 
 
-def _train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
-    """The same with checked settings, for data of ordinary size."""
+@dataclass(frozen=True)
+class Training:
+    """Samples made ready for fits that differ in nothing but their strengths and their starts."""
+
+    X: Any
+    """In the unit in which their largest entry is of ordinary size."""
+    unit: float
+    member: IntArray | None
+    """For each sample its number among those that take part; None if all are."""
+    units: Units
+    index: NeighbourIndex | None
+    links: sp.csr_array | None
+    made: dict[str, Any] | None
+    """What ``graph_`` says."""
+    ground: Ground
+    landmarks: IntArray | None
+    """Samples whose codes are kept for new ones; None if all are."""
+
+    @classmethod
+    def of(cls, X: Any, settings: Settings, weights: FloatArray | None) -> Training:
+        """With checked settings."""
+        if isinstance(X, Stream):
+            settings.check_stream(X)
+        low, high = entry_range(X)
+        check.check_range(low, high, settings.nonnegative, X.dtype)
+        unit = unit_of(max(-low, high), X.dtype)
+        X, settings = divided(X, unit), settings.in_units(unit)
+        samples = _taking_part(X, settings, weights)
+        if samples.member is not None and sp.issparse(settings.graph):
+            kept = np.flatnonzero(samples.member >= 0)
+            whole = graphs.given_graph(settings.graph, X.shape[0])
+            settings = replace(settings, graph=whole[kept][:, kept])
+        data, share, k = samples.X, samples.share, settings.n_components
+        squares = squares_of(data)
+        total = data.shape[0] if share is None else share.sum()
+        units = Units(float(total), typical_length(squares, share), settings.loss.power)
+        matrix, links, index, made = None, None, None, None
+        landmarks = None
+        plan = settings.plan(units)
+        check.warn_if_lopsided(plan.alpha, plan.beta, plan.mu)
+        if plan.alpha > 0 and isinstance(data, Stream):
+            matrix, index, made = _graph_of_stream(settings, data)
+            data = data.with_graph(graph_size(data, k, matrix.nnz))
+            landmarks = _landmarks(data.shape[0])
+        elif plan.alpha > 0:
+            matrix, links, index = _build_graph(settings, data)
+            made = _description(settings.graph, matrix, index)
+        if matrix is not None and settings.checkpoint is not None:
+            settings.checkpoint.describe(*_as_found(matrix))
+        ground = Ground(data, k, squares, matrix, share)
+        return cls(X, unit, samples.member, units, index, links, made, ground, landmarks)
+
+    def fit(self, settings: Settings) -> Trained:
+        """Those that the samples were made ready for, or others that fit to them."""
+        settings = settings.in_units(self.unit)
+        if self.member is not None:
+            settings = _restrict(settings, self.X, self.member)
+        plan = settings.plan(self.units)
+        solution, plan = factorize(self.ground, plan, settings.random_state)
+        problem = solution.problem
+        codes = None if self.index is None else solution.codes
+        if codes is not None and self.landmarks is not None:
+            codes = codes[self.landmarks]
+        projector = Projector(
+            solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu,
+            self.index, codes,
+        )  # fmt: skip
+        if self.member is not None:
+            _expand(solution, self.X, self.member, projector)
+        trained = Trained(
+            solution, plan.alpha, plan.beta, plan.mu, plan.strength, projector, self.links,
+            self.member, self.made,
+        )  # fmt: skip
+        return trained.in_units_of_x(self.unit)
+
+
+def _taking_part(X: Any, settings: Settings, weights: FloatArray | None) -> _Samples:
     coupled = settings.coupled
     if coupled and isinstance(settings.graph, str):
         check.check_neighbours(settings.n_neighbors, X.shape[0])
@@ -206,45 +274,14 @@ def _train(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     merge = merge and not isinstance(X, Stream)
     samples = _select(X, weights, merge, settings.n_components)
     if samples.member is not None:
-        settings = _restrict(settings, X, samples.member)
         which = "" if weights is None else " of positive sample_weight"
         check.check_sizes(samples.X.shape, settings.n_components, settings.nonnegative, which)
         check.check_range(*entry_range(samples.X), settings.nonnegative, X.dtype)
-    data, share = samples.X, samples.share
-
-    squares = squares_of(data)
-    length = typical_length(squares, share)
-    total = data.shape[0] if share is None else share.sum()
-    plan = settings.plan(Units(float(total), length, settings.loss.power))
-    matrix, links, index, made = None, None, None, None
-    if plan.alpha > 0 and isinstance(data, Stream):
-        matrix, index, made = _graph_of_stream(settings, data)
-        data = data.with_graph(graph_size(data, settings.n_components, matrix.nnz))
-    elif plan.alpha > 0:
-        matrix, links, index = _build_graph(settings, data)
-        made = _description(settings.graph, matrix, index)
-    if matrix is not None and settings.checkpoint is not None:
-        settings.checkpoint.describe(*_as_found(matrix))
-
-    solution, plan = factorize(data, plan, squares, matrix, share, settings.random_state)
-    problem = solution.problem
-    codes = None if index is None else solution.codes
-    if isinstance(data, Stream) and index is not None:
-        codes = solution.codes[_landmarks(data.shape[0])]
-    projector = Projector(
-        solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu, index,
-        codes,
-    )  # fmt: skip
-    if samples.member is not None:
-        _expand(solution, X, samples.member, projector)
-    return Trained(
-        solution, plan.alpha, plan.beta, plan.mu, plan.strength, projector, links, samples.member,
-        made,
-    )  # fmt: skip
+    return samples
 
 
 def _restrict(settings: Settings, X: Any, member: IntArray) -> Settings:
-    """Start and graph for the samples that take part; a callback that sees all samples."""
+    """A start for the samples that take part; a callback that sees all samples."""
     kept = np.flatnonzero(member >= 0)
     callback = settings.callback
     if callback is not None:
@@ -256,9 +293,6 @@ def _restrict(settings: Settings, X: Any, member: IntArray) -> Settings:
         basis, codes = settings.before
         _, first = np.unique(member[kept], return_index=True)  # copies have the same code
         settings = replace(settings, before=(basis, np.ascontiguousarray(codes[kept[first]])))
-    if sp.issparse(settings.graph):
-        whole = graphs.given_graph(settings.graph, X.shape[0])
-        settings = replace(settings, graph=whole[kept][:, kept])
     return settings
 
 

@@ -285,9 +285,9 @@ def check_neighbours(n_neighbors: Any, n_samples: int) -> int:
     return count
 
 
-def warn_if_lopsided(alpha: float, beta: float) -> None:
+def warn_if_lopsided(alpha: float, beta: float, mu: float) -> None:
     """With one penalty alone the scale between U and V makes it vanish."""
-    if (alpha > 0) != (beta > 0):
+    if mu == 0 and (alpha > 0) != (beta > 0):
         present, absent = ("alpha", "beta") if alpha > 0 else ("beta", "alpha")
         warnings.warn(
             f"{present} is positive but {absent} is zero: scaling one factor up and the other "
@@ -295,5 +295,5 @@ def warn_if_lopsided(alpha: float, beta: float) -> None:
             f"scale of the factors. Give both a positive value (only their product matters), "
             f'leave both at "auto", or set both to zero.',
             UserWarning,
-            stacklevel=6,
+            stacklevel=5,
         )

@@ -19,8 +19,8 @@ for L1 with the robust loss μβ / (n s). If the graph is off, β = √κ b.
 How strong is too strong depends on what there is to gain. Parts that fit a typical sample by a
 vector of length f lower its loss by g; of noisy data in many features that is a small share of what
 the loss is without parts, and a λ that suits others leaves no part standing. Penalties that stay in
-proportion to the gain have the units g of α and n g / f of β in the place of a and b. In terms of λ,
-with γ = g / ρ(s) and p the power of the graph penalty, the automatic strength is
+proportion to the gain have the units g of α and n g / f of β in the place of a and b. In terms of
+λ, with γ = g / ρ(s) and p the power of the graph penalty, the automatic strength is
 
     λ = λ₀ γ² (s / f)^{2p / (1 + p)}
 
@@ -63,9 +63,7 @@ class Units:
         return self.n_samples * self.length ** (self.power - 1)
 
 
-def automatic_strength(
-    loss: Loss, length: float, residual: float, graph_power: int
-) -> float:
+def automatic_strength(loss: Loss, length: float, residual: float, graph_power: int) -> float:
     """λ in proportion to what can be gained.
 
     A typical sample has this ``length``, and this ``residual`` is left of it by as many directions

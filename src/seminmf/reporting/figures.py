@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..experiments.models import L21_SNF, LABELS, default_setting
+from ..experiments.models import LABELS
 from .style import MARKERS, Theme, pyplot
 from .summary import Row, curve, group, select, spread
 
@@ -158,14 +158,12 @@ _STARTS = {"exemplar": ", exemplars", "auto": ", default start"}
 
 def path(rows: list[Row], theme: Theme) -> Any:
     """ACC and NMI along the one-parameter path."""
-    default = float(default_setting(L21_SNF)["strength"])
     found = group(rows, "dataset")
     figure, axes = panels(len(found), 2, 2.6)
     for place, ((dataset,), part) in enumerate(found.items()):
         for offset, score in ((0, "ACC"), (len(found), "NMI")):
             axis = axes[place + offset]
             _means(axis, theme, part, "strength", score)
-            axis.axvline(default, color=theme.faint, lw=1, ls=":")
             axis.set_xscale("log")
         axes[place].set_title(NAMES.get(str(dataset), str(dataset)))
         axes[place + len(found)].set_xlabel("strength λ")

@@ -195,7 +195,7 @@ def _strength(rows: Rows) -> list[Section]:
     along = [row for row in found if row.get("part") == "path"]
     items: list[str | Table | Drawing] = []
     if along:
-        caption = "Scores along the strength λ; the dotted line is the default"
+        caption = "Scores along the strength λ"
         items.append(Drawing("strength", caption, partial(figures.path, along)))
     paper = [row for dataset in DATASETS for row in rows.get(f"grid-{dataset}", [])]
     by_solver = {

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray
-from ..selection.growth import grown_parts
 from .curves import Curve, curve
 from .model import Report
 from .model.drawing import profile
@@ -201,6 +200,8 @@ def _growing(found: Any, X: Any, shape: tuple[int, int] | None) -> Section:
     key = "components" if found.choice_ is not None else "grid"
     candidates = sorted({int(value) for value in found.results_[key]["n_components"]})
     shown = _some(candidates, k)
+    from ..selection.growth import grown_parts
+
     parts = grown_parts(X, shown)
     largest = max(float(np.abs(rows).max(initial=0.0)) for rows in parts.values())
     rows = []

@@ -21,7 +21,6 @@ import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
 from ..models.estimators import L21SemiNMF
-from .growth import grown
 
 # More samples are drawn from, and more features added up in groups: what the number of parts needs
 # to be seen is in that many (`python -m benchmarks.selection wide`).
@@ -112,14 +111,16 @@ class _Cut:
             )
         return cls(A, X[inside][:, ~across], C, X[~inside][:, ~across])
 
-    def errors(self, model: Any, weights: FloatArray) -> FloatArray:
-        """How far from the truth a fit to A foretells the samples in D."""
-        codes = model.codes_
+    def errors(self, basis: FloatArray, codes: FloatArray, weights: FloatArray) -> FloatArray:
+        """How far from the truth A ≈ V Uᵀ foretells the samples in D."""
+        from ..solve.projection import Projector
+
         weighted = codes.T * weights
         gram = weighted @ codes
         gram[np.diag_indices_from(gram)] += _RIDGE * (np.trace(gram) or 1.0)
         continued = np.linalg.solve(gram, weighted @ self.B)
-        return np.asarray(np.linalg.norm(self.D - model.transform(self.C) @ continued, axis=1))
+        foretold = Projector(basis).codes(self.C) @ continued
+        return np.asarray(np.linalg.norm(self.D - foretold, axis=1))
 
 
 def foretold(
@@ -129,13 +130,15 @@ def foretold(
 
     By least squares, each fit from the one with fewer parts.
     """
+    from .growth import Growth
+
     cut = _Cut.made(X, blocks, cell)
-    weights = np.ones(len(cut.A))
-    errors, model = np.empty((len(cut.C), len(candidates))), None
-    for place, k in enumerate(candidates):
-        model = grown(cut.A, k, model)
-        errors[:, place] = cut.errors(model, weights)
-    return {"errors": errors}
+    even, errors = np.ones(len(cut.A)), []
+    with Growth(cut.A, candidates[-1]) as growth:
+        for k in candidates:
+            grown = growth.to(k)
+            errors.append(cut.errors(grown.basis, grown.codes, even))
+    return {"errors": np.stack(errors, axis=1)}
 
 
 def foretold_robustly(
@@ -146,5 +149,6 @@ def foretold_robustly(
     model = L21SemiNMF(k, alpha=0, beta=0, random_state=0).fit(cut.A)
     # Samples that are fitted better than half of the others weigh no more than those.
     typical = max(float(np.median(model.residuals_)), float(np.finfo(np.float64).tiny))
-    errors = cut.errors(model, 1 / np.maximum(model.residuals_ / typical, 1.0))
+    weights = 1 / np.maximum(model.residuals_ / typical, 1.0)
+    errors = cut.errors(model.components_.T, model.codes_, weights)
     return {"errors": errors[:, None]}

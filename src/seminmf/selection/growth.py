@@ -1,50 +1,113 @@
-"""From a fit with some parts to one with more of them: the start that is nearest at hand."""
+"""Factorizations with more and more parts, each from the one before.
+
+Imported when work begins: behind it are the numerics and their compiler.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
+from ..data import Engine, LazyCompression, Space, leading_subspace
 from ..models.estimators import SemiNMF
-from ..models.samples import check_samples
+from ..problem.objective import Objective
+from ..problem.strength import Units
+from ..solve.descent import Descent
+from ..solve.factorize import code_length, floors_for, scheme_of
+from ..solve.loop import run
 
-__all__ = ["fit_from", "grown", "grown_parts", "with_more_parts"]
+__all__ = ["Grown", "Growth", "grown_parts"]
 
 
-def fit_from(model: Any, X: Any, basis: FloatArray, codes: FloatArray, graph: Any = None) -> Any:
-    """Fit an estimator to samples, from these factors, and with the graph of another fit if given.
+@dataclass(frozen=True)
+class Grown:
+    """Basis and codes of so many parts, and the sum of the squares that they leave."""
 
-    As ``warm_start`` does, but without an earlier fit of its own.
+    basis: FloatArray
+    codes: FloatArray
+    objective: float
+    n_iter: int
+
+
+class Growth:
+    """Least squares X ≈ V Uᵀ, V ≥ 0, as in `SemiNMF`, for rising numbers of parts up to ``most``.
+
+    Each factorization starts from the one before and the leading directions of what it leaves
+    unexplained. X is compressed once for all of them, and all go down in the same few leading
+    directions of X before they end in the whole of it (see `data.subspace`).
     """
-    from ..models.training import train
 
-    X = check_samples(model, X)
-    settings = replace(model._settings(), before=(basis, codes), known=graph)
-    model._keep(train(X, settings, None), None)
-    return model
+    def __init__(self, X: FloatArray, most: int) -> None:
+        self._X, self._engine = X, Engine(X, most)
+        self._most = most
+        self._last: Grown | None = None
+
+    def __enter__(self) -> Self:
+        engine = self._engine
+        engine.__enter__()
+        space = LazyCompression(engine, self._most).at_once(np.inf) or Space(engine)
+        even = np.ones(engine.n_samples, engine.dtype)
+        self._space = leading_subspace(space, self._most, even) or space
+        # What is needed of a plan is the same for all numbers of parts.
+        settings = SemiNMF()._settings().checked((2, 2), engine.dtype)
+        self._plan = settings.plan(Units(1.0, 1.0, settings.loss.power))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._engine.__exit__(*error)
+
+    def to(self, n_components: int) -> Grown:
+        """The factorization with so many parts, more than the last one had."""
+        last = self._last
+        more = 0 if last is None else n_components - last.codes.shape[1]
+        if last is None or more > min(self._X.shape):
+            fitted = SemiNMF(n_components, random_state=0).fit(self._X)
+            basis, codes = fitted.components_.T, fitted.codes_
+            self._last = Grown(basis, codes, fitted.objective_, fitted.n_iter_)
+        else:
+            self._last = self._descended(*self._with_more(last, more))
+        return self._last
+
+    def _with_more(self, last: Grown, count: int) -> tuple[FloatArray, FloatArray]:
+        """Factors in the space of the runs with parts for what is left.
+
+        A part can only be added, never taken away, so that of a direction and its opposite the one
+        counts in which more is left.
+        """
+        basis = self._space.lower(last.basis)
+        left = self._space.engine.all_rows() - last.codes @ basis.T
+        directions = _leading(left, count)
+        steps = left @ directions
+        ahead, behind = (np.square(np.maximum(s, 0)).sum(axis=0) for s in (steps, -steps))
+        signs = np.where(ahead >= behind, 1.0, -1.0)
+        return (
+            np.hstack([basis, directions * signs]),
+            np.hstack([last.codes, np.maximum(steps * signs, 0)]),
+        )
+
+    def _descended(self, basis: FloatArray, codes: FloatArray) -> Grown:
+        plan = replace(self._plan, n_components=codes.shape[1])
+        floors = floors_for(plan, basis, code_length(float(np.vdot(codes, codes)), len(codes)))
+        objective = Objective(plan.loss, plan.graph_measure, floors=floors)
+        scheme = scheme_of(plan, self._engine.n_features)
+        found = run(
+            Descent(self._space, objective, scheme, None, None, (basis, codes)), plan.stopping
+        )
+        found.lift()
+        return Grown(found.basis, found.codes, found.objective, len(found.history))
 
 
-def with_more_parts(X: FloatArray, model: Any, count: int) -> tuple[FloatArray, FloatArray]:
-    """Basis and codes of a fitted model, and ``count`` parts more.
-
-    The new ones are the leading directions of what the model leaves unexplained. A part can only be
-    added, never taken away, so that of a direction and its opposite the one counts in which more is
-    left.
-    """
-    basis, codes = model.components_.T, model.codes_
-    left = X - codes @ model.components_
-    directions = np.linalg.eigh(left.T @ left)[1][:, : -count - 1 : -1]
-    steps = left @ directions
-    ahead, behind = (np.square(np.maximum(s, 0)).sum(axis=0) for s in (steps, -steps))
-    signs = np.where(ahead >= behind, 1.0, -1.0)
-    return (
-        np.hstack([basis, directions * signs]),
-        np.hstack([codes, np.maximum(steps * signs, 0)]),
-    )
+def _leading(rows: FloatArray, count: int) -> FloatArray:
+    """The leading directions of some rows, from the smaller one of their two Gram matrices."""
+    if rows.shape[0] >= rows.shape[1]:
+        return np.linalg.eigh(rows.T @ rows)[1][:, : -count - 1 : -1]
+    combinations = np.linalg.eigh(rows @ rows.T)[1][:, : -count - 1 : -1]
+    found: FloatArray = np.linalg.qr(rows.T @ combinations)[0]
+    return found
 
 
 def grown_parts(X: Any, candidates: list[int]) -> dict[int, FloatArray]:
@@ -52,18 +115,6 @@ def grown_parts(X: Any, candidates: list[int]) -> dict[int, FloatArray]:
 
     A part keeps its place as long as it is one of them, so that one can follow it.
     """
-    found: dict[int, FloatArray] = {}
-    dense, model = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64), None
-    for k in candidates:
-        model = grown(dense, k, model)
-        found[k] = model.components_
-    return found
-
-
-def grown(X: FloatArray, n_components: int, before: Any = None) -> Any:
-    """A fitted `SemiNMF`, from a fit with fewer parts or from its own start."""
-    more = 0 if before is None else n_components - len(before.components_)
-    if not 0 < more <= X.shape[1]:
-        return SemiNMF(n_components, random_state=0).fit(X)
-    start = with_more_parts(X, before, more)
-    return SemiNMF(n_components, init=start).fit(X)
+    dense = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    with Growth(dense, candidates[-1]) as growth:
+        return {k: np.ascontiguousarray(growth.to(k).basis.T) for k in candidates}

@@ -168,6 +168,7 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
                 self._search(X, clusters, model, labels, candidates, strengths, scorer, work)
             best = clone(model).set_params(**self.best_params_)
             self.best_estimator_ = best.fit(X)
+            self.best_params_["strength"] = best.strength_  # a number, also if it was left open
             along = sorted({*strengths, self.best_params_["strength"]})
             self.path_ = followed(X, best, along, work)
             self.results_["path"] = {"strength": self.path_.strengths, **self.path_.table}
@@ -210,20 +211,22 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
             low, high = self.choice_.interval
             sure = f" (anything from {low} to {high} does about as well)" if high > low else ""
             words = [f"{self.choice_.reason[:-1]}{sure}."]
+            left_open = best.strength == "auto"
+            came = "in proportion to what these parts can explain" if left_open else "the one given"
             words.append(
-                f"Strength {strength:g} is the one given: without labels no rule is known that "
-                "comes nearer to the best."
+                f"Strength {strength:.3g} is {came}: without labels no rule is known that comes "
+                "nearer to the best."
             )
             if self.choice_.warning:
                 doubts.append(self.choice_.warning)
         else:
             words = [
-                f"{k} parts and strength {strength:g} score best by the labels: "
+                f"{k} parts and strength {strength:.3g} score best by the labels: "
                 f"{self.best_score_:.3g}."
             ]
         if best.n_active_ < k:
             doubts.append(
-                f"With strength {strength:g} only {best.n_active_} of {k} parts are used."
+                f"With strength {strength:.3g} only {best.n_active_} of {k} parts are used."
             )
         if self.stability_ is not None:
             agreed, steady = self.stability_.agreement, self.stability_.part_stability

@@ -123,11 +123,14 @@ def _space(
     number: int,
 ) -> Space:
     """Where a run starts: if that is cheap in the span of the samples, where all is faster.
+    Given factors start there if another factorization has been there before.
 
     With a graph, which takes many iterations, in the leading directions if the start comes from
     them. Without one the start is so near to the end that they bring nothing.
     """
     space = Space(engine)
+    if isinstance(plan.init, tuple):
+        return compression.space or space
     if not looks_at_data(plan, number) or plan.nonnegative:
         return space
     space = (
@@ -190,10 +193,11 @@ def _start_weights(plan: Plan, engine: Engine, share: FloatArray | None) -> Floa
 
 
 def _make_start(
-    plan: Plan, engine: Engine, share: FloatArray | None, rng: np.random.RandomState, number: int
+    plan: Plan, space: Space, share: FloatArray | None, rng: np.random.RandomState, number: int
 ) -> tuple[FloatArray, FloatArray]:
+    engine = space.engine
     if isinstance(plan.init, tuple):
-        return plan.init[0].copy(), plan.init[1].copy()
+        return space.lower(plan.init[0].copy()), plan.init[1].copy()
     n, m, k = engine.n_samples, engine.n_features, plan.n_components
     if not looks_at_data(plan, number):
         return starts.random_start(n, m, k, rng, engine.dtype, 0.0 if plan.nonnegative else -1.0)
@@ -302,20 +306,37 @@ def _around(
     return state if best is None else {**state, "best": best.state()}
 
 
-def factorize(
-    X: Any,
-    plan: Plan,
-    squares: FloatArray,
-    matrix: sp.csr_array | None,
-    share: FloatArray | None,
-    rng: np.random.RandomState,
-) -> tuple[Solution, Plan]:
+class Ground:
+    """Samples and their graph, on which any number of factorizations can be made.
+
+    ``squares`` are ‖x_i‖², ``matrix`` the graph (None without one), ``share`` the sample weights.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        n_components: int,
+        squares: FloatArray,
+        matrix: sp.csr_array | None,
+        share: FloatArray | None,
+    ) -> None:
+        self.engine = engine = Engine(X, n_components, squares=squares)
+        self.compression = LazyCompression(engine, n_components)
+        self.share = share
+        self.graph: NeighbourGraph | None = None
+        if matrix is not None:
+            self.graph = NeighbourGraph.prepare(
+                matrix, squares, engine.dtype, engine.chunk_bounds, renumber=engine.whole
+            )
+
+
+def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[Solution, Plan]:
     """Run the plan; the best of ``n_init`` starts, with its basis in the features of X.
 
-    Returns the plan as well, with all that was left to the data. ``squares`` are ‖x_i‖², ``matrix`` the graph (None without one), ``share`` the sample weights.
+    Returns the plan as well, with all that was left to the data.
     """
-    engine = Engine(X, plan.n_components, squares=squares)
-    compression = LazyCompression(engine, plan.n_components)
+    engine, compression = ground.engine, ground.compression
+    graph, share = ground.graph, ground.share
     best: Solution | None = None
     with engine:
         plan = _with_scale(plan, engine, share)
@@ -333,19 +354,14 @@ def factorize(
         objective = Objective(
             plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
         )
-        nothing = plan.loss.total(np.sqrt(squares), share)
-        graph = None
-        if matrix is not None:
-            graph = NeighbourGraph.prepare(
-                matrix, squares, engine.dtype, engine.chunk_bounds, renumber=engine.whole
-            )
+        nothing = plan.loss.total(np.sqrt(engine.squares), share)
         if found is not None and "best" in found:
             known = _known_space(plan, engine, compression, share, found["best"])
             best = Solution.restored(found["best"], known, objective)
         for number in range(first, plan.n_init):
             if found is None:
                 space = space or _space(plan, engine, compression, share, number)
-                start = _make_start(plan, space.engine, share, rng, number)
+                start = _make_start(plan, space, share, rng, number)
                 code = code_length(float(np.vdot(start[1], start[1])), engine.n_samples)
                 local = replace(objective, floors=floors_for(plan, start[0], code))
             else:
@@ -354,7 +370,8 @@ def factorize(
             waiting = None if plan.nonnegative else compression
             scheme = scheme_of(plan, engine.n_features)
             descent = Descent(space, local, scheme, graph, share, start, waiting)
-            space = start = None  # their arrays are as large as the codes
+            space = None  # its arrays are as large as the codes, and so are those of the start
+            del start
             keeper = None
             if checkpoint is not None:
                 around = partial(_around, number, weights, rng, compression, best)
