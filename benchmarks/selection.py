@@ -24,11 +24,10 @@ from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
 from seminmf.datasets import add_outliers
 from seminmf.metrics import majority_accuracy
 from seminmf.selection import choose_components, regularization_path, stability
-from seminmf.selection.components import usual_candidates
 from seminmf.selection.growth import Growth
 from seminmf.selection.path import STRENGTHS
 
-from .panel.sets import at_hand, subset, table
+from .panel.sets import NAMES, at_hand, subset, table
 from .results import read_rows, write_rows
 
 FILE = Path(__file__).parents[1] / "docs" / "selection.csv"
@@ -156,8 +155,8 @@ def _growth_speed(name: str) -> Values:
         for start in starts:
             seconds, fits = _seconds(lambda s=start: fitted(s))
             cold[start].append(seconds)
-            pairs = zip(grown[1:], fits, strict=True)
-            lower[start] = float(np.median([one.objective / fit.objective_ for one, fit in pairs]))
+            left = [np.square(X - codes @ basis.T).sum() for basis, codes in grown[1:]]
+            lower[start] = float(np.median(left / np.array([fit.objective_ for fit in fits])))
     return {
         "grown": min(warm),
         **{f"cold {start}": min(cold[start]) for start in starts},
@@ -213,11 +212,10 @@ def _consensus(name: str) -> Values:
 
 def _real(name: str) -> Values:
     of = subset(name, 0)
-    candidates = usual_candidates(of.X.shape)
-    found = choose_components(of.X, candidates, random_state=0)
+    found = choose_components(of.X, random_state=0)
     return {
         "classes": of.classes, "chosen": found.n_components, "low": found.interval[0],
-        "high": found.interval[1], "most": candidates[-1],
+        "high": found.interval[1], "most": int(found.table["n_components"][-1]),
     }  # fmt: skip
 
 
@@ -233,7 +231,7 @@ TABLES: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Values]]]]] = {
     "growth": lambda: _of_sets(_growth_speed, _SPEED),
     "real": lambda: _of_sets(_real, filter(at_hand, (*_SMALL, *_LARGER))),
     "strength": lambda: _of_sets(_strengths, filter(at_hand, _SMALL)),
-    "consensus": lambda: _of_sets(_consensus, filter(at_hand, _SMALL)),
+    "consensus": lambda: _of_sets(_consensus, filter(at_hand, NAMES)),
 }
 
 

@@ -30,8 +30,9 @@ __all__ = ["ComponentsChoice", "ForetellingPlan", "choose_components", "usual_ca
 
 # So many standard errors from the best number of parts is the interval.
 _INTERVAL = 2.0
-# If nobody says how many parts there may be.
-_USUAL_MOST = 20
+# If nobody says how many parts there may be: so many first, and then more as long as that is not
+# enough, up to the second number.
+_USUAL_MOST, _LIMIT = 20, 60
 _SCREENING, _FORETELLING = "samples that nothing foretells", "numbers of parts"
 
 
@@ -75,7 +76,7 @@ class ComponentsChoice:
 
 def choose_components(
     X: Any,
-    candidates: Any,
+    candidates: Any = None,
     *,
     folds: Any = "auto",
     repeats: int = 1,
@@ -94,8 +95,9 @@ def choose_components(
     Parameters
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
-    candidates : iterable of int
-        Numbers of parts to choose from, such as ``range(2, 13)``.
+    candidates : iterable of int or None, default=None
+        Numbers of parts to choose from, such as ``range(2, 13)``. None is from 1 to 20, and on to
+        60 as long as more parts foretell as well or better, or to as many as can be told apart.
     folds : "auto" or (int, int), default="auto"
         Blocks of samples and of features.
     repeats : int, default=1
@@ -128,7 +130,7 @@ def choose_components(
 
     def described() -> Any:
         return told_of(
-            X, candidates=str(plan.candidates), folds=str(plan.folds), repeats=plan.repeats,
+            X, candidates=plan.described, folds=str(plan.folds), repeats=plan.repeats,
             random_state=random_state,
         )  # fmt: skip
 
@@ -138,8 +140,16 @@ def choose_components(
 
 def usual_candidates(shape: tuple[int, int]) -> range:
     """From one part to twenty, or to as many as there are samples and features for."""
-    shape = min(shape[0], MOST_SAMPLES), min(shape[1], MOST_FEATURES)
-    return range(1, max(2, min(_USUAL_MOST, comfortable_parts(shape))) + 1)
+    return range(1, min(_USUAL_MOST, _most_of(shape)) + 1)
+
+
+def _most_of(shape: tuple[int, int]) -> int:
+    """So many parts can be told apart in what takes part of a table, at least two."""
+    return max(2, comfortable_parts(_taking_part(shape)))
+
+
+def _taking_part(shape: tuple[int, int]) -> tuple[int, int]:
+    return min(shape[0], MOST_SAMPLES), min(shape[1], MOST_FEATURES)
 
 
 @dataclass(frozen=True)
@@ -149,14 +159,18 @@ class ForetellingPlan:
     candidates: list[int]
     folds: tuple[int, int]
     repeats: int
+    limit: int
+    """Up to which candidates may be added; the last of them if they were given."""
 
     @classmethod
     def checked(
         cls, shape: tuple[int, int], candidates: Any, folds: Any = "auto", repeats: Any = 1
     ) -> ForetellingPlan:
-        shape = min(shape[0], MOST_SAMPLES), min(shape[1], MOST_FEATURES)
-        numbers = check_candidates("candidates", candidates)
+        usual = candidates is None
+        numbers = check_candidates("candidates", usual_candidates(shape) if usual else candidates)
         check_integer("repeats", repeats, 1)
+        limit = min(_LIMIT, _most_of(shape)) if usual else numbers[-1]
+        shape = _taking_part(shape)
         if min(shape) < 3:
             raise ValueError(
                 f"X has {shape[0]} samples and {shape[1]} features; at least three of each are "
@@ -164,9 +178,16 @@ class ForetellingPlan:
             )
         automatic = isinstance(folds, str) and folds == "auto"
         chosen = usual_folds(shape, numbers[-1]) if automatic else check_folds(folds, shape)
-        plan = cls(numbers, chosen, int(repeats))
+        limit = max(numbers[-1], min(limit, most_parts(shape, chosen)))
+        plan = cls(numbers, chosen, int(repeats), limit)
         plan._check_size(shape)
         return plan
+
+    @property
+    def described(self) -> str:
+        """The candidates in words."""
+        more = f" up to {self.limit}" if self.limit > self.candidates[-1] else ""
+        return f"{self.candidates}{more}"
 
     def _check_size(self, shape: tuple[int, int], which: str = "") -> None:
         most, wanted = most_parts(shape, self.folds), self.candidates[-1]
@@ -183,20 +204,39 @@ class ForetellingPlan:
         X, _ = condensed(X, rng)
         n = len(X)
         screen = Blocks.dealt(X.shape, self.folds, rng)
-        jobs = [(X, screen, cell, self.candidates[-1]) for cell in screen.cells]
-        found = work.run(_SCREENING, foretold_robustly, jobs)
-        worst = _lengths(screen, found)[:, 0]
+        screened = work.run(
+            _SCREENING, foretold_robustly,
+            [(X, screen, cell, self.candidates[-1]) for cell in screen.cells],
+        )  # fmt: skip
+        worst = _lengths(screen, screened)[:, 0]
         X = np.ascontiguousarray(X[worst <= outlier_threshold(worst)])
         self._check_size(X.shape, " that are no outliers")
         deals = [Blocks.dealt(X.shape, self.folds, rng) for _ in range(self.repeats)]
-        cells = [(X, blocks, cell, self.candidates) for blocks in deals for cell in blocks.cells]
-        results = iter(work.run(_FORETELLING, foretold, cells))
-        per_deal = [[next(results) for _ in blocks.cells] for blocks in deals]
-        return self._choice(X, deals, per_deal, n - len(X))
+        limit = min(self.limit, most_parts(X.shape, self.folds))
+        places = [(blocks, cell) for blocks in deals for cell in blocks.cells]
+        numbers: list[int] = []
+        further, what = self.candidates, _FORETELLING
+        found: list[dict[str, Any]] = [{}] * len(places)
+        while True:
+            jobs = [
+                (X, *place, further, before.get("factors"), further[-1] < limit)
+                for place, before in zip(places, found, strict=True)
+            ]
+            more = work.run(what, foretold, jobs)
+            found = [_joined(*pair) for pair in zip(found, more, strict=True)]
+            numbers = [*numbers, *further]
+            results = iter(found)
+            per_deal = [[next(results) for _ in blocks.cells] for blocks in deals]
+            choice = self._choice(X, numbers, deals, per_deal, n - len(X))
+            further = _further(numbers[-1], limit)
+            if choice.interval[1] < numbers[-1] or not further:
+                return choice
+            what = f"{_FORETELLING} up to {further[-1]}"
 
     def _choice(
-        self, X: FloatArray, deals: list[Blocks], found: list[list[Any]], n_outliers: int
-    ) -> ComponentsChoice:
+        self, X: FloatArray, candidates: list[int], deals: list[Blocks], found: list[list[Any]],
+        n_outliers: int,
+    ) -> ComponentsChoice:  # fmt: skip
         lengths = np.mean([_lengths(*pair) for pair in zip(deals, found, strict=True)], axis=0)
         least = lengths.min(axis=1)
         inside = least <= outlier_threshold(least)
@@ -207,7 +247,7 @@ class ForetellingPlan:
         excess, se = beyond.mean(axis=(0, 1, 2)), _crossed_error(beyond)
         near = np.flatnonzero(excess <= se)
         span = np.flatnonzero(excess <= _INTERVAL * se)
-        numbers = np.array(self.candidates)
+        numbers = np.array(candidates)
         chosen, low, high = (int(numbers[i]) for i in (near[0], span[0], span[-1]))
         table = {
             "n_components": numbers, "error": error, "excess": excess, "standard_error": se,
@@ -215,8 +255,21 @@ class ForetellingPlan:
         outliers = n_outliers + int((~inside).sum())
         return ComponentsChoice(
             chosen, (low, high), int(numbers[best]), table, outliers, X.shape[0], X.shape[1],
-            _reason(chosen, int(numbers[best]), outliers), _warning(numbers, table, low, high),
+            _reason(chosen, int(numbers[best]), candidates[-1], outliers),
+            _warning(candidates, low, high),
         )  # fmt: skip
+
+
+def _further(last: int, limit: int) -> list[int]:
+    """Up to half as many again, in steps of a tenth; none at the limit."""
+    end, step = min(last + max(last // 2, 1), limit), max(last // 10, 1)
+    return sorted({*range(last + step, end + 1, step), end} - {last})
+
+
+def _joined(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """What is known of some numbers of parts, and of further ones."""
+    errors = [known["errors"] for known in (before, more) if known]
+    return {**more, "errors": np.hstack(errors)}
 
 
 def _lengths(blocks: Blocks, found: list[Any]) -> FloatArray:
@@ -249,7 +302,7 @@ def _crossed_error(beyond: FloatArray) -> FloatArray:
     return np.sqrt(np.asarray(variance))
 
 
-def _reason(chosen: int, best: int, outliers: int) -> str:
+def _reason(chosen: int, best: int, last: int, outliers: int) -> str:
     parts = f"{chosen} part{'s' * (chosen != 1)}"
     foretell = "foretells" if chosen == 1 else "foretell"
     compared = (
@@ -262,13 +315,14 @@ def _reason(chosen: int, best: int, outliers: int) -> str:
         if outliers
         else ""
     )
-    return f"{parts} {compared}{far}."
+    more = f" {last} is the most that was tried, and the data support more." * (chosen == last)
+    return f"{parts} {compared}{far}.{more}"
 
 
-def _warning(numbers: Any, table: dict[str, FloatArray], low: int, high: int) -> str:
+def _warning(numbers: list[int], low: int, high: int) -> str:
     if high == numbers[-1]:
         return (
-            f"The interval reaches {high}, the largest candidate: there may be more parts. Try "
+            f"The interval reaches {high}, the largest number tried: there may be more parts. Try "
             "larger numbers."
         )
     if low == numbers[0] and low > 1:
