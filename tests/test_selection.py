@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
 
@@ -261,6 +262,23 @@ def test_the_path_is_that_of_single_fits() -> None:
     assert (np.diff(table["n_active"]) <= 0).all()
     assert (np.diff(table["explained"]) < 0).all()
     assert path.at(2e-3) is path.models[1]
+
+
+def test_parts_that_are_switched_off_stay_so() -> None:
+    """Up to where none is left; what goes on without them is what a fit with zeros would be."""
+    X, _ = make_waveform(200, random_state=0)
+    path = regularization_path(X, 6, [1e-3, 1e-2, 3e-2, 10.0, 20.0])
+    off = np.array([~model.components_.any(axis=1) for model in path.models])
+    assert (off[1:] >= off[:-1]).all()
+    assert 0 < off[1].sum() < 6
+    assert off[-1].all()
+    for model in path.models:
+        assert model.components_.shape == (6, 21)
+        assert not model.codes_[:, ~model.components_.any(axis=1)].any()
+        np.testing.assert_allclose(model.transform(X[:5]), model.codes_[:5])
+    third = path.models[2]
+    again = clone(third).set_params(init=(third.components_.T, third.codes_)).fit(X)
+    np.testing.assert_allclose(again.objective_, third.objective_, rtol=1e-3)
 
 
 def test_the_path_looks_for_neighbours_once(monkeypatch: pytest.MonkeyPatch) -> None:
