@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -235,7 +234,6 @@ TABLES: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Values]]]]] = {
 }
 
 
-@cache
 def _rows() -> dict[tuple[str, str], Values]:
     found: dict[tuple[str, str], Values] = {}
     for row in read_rows(FILE, Row):
@@ -256,6 +254,9 @@ def measured(tables: list[str], again: list[str]) -> dict[tuple[str, str], Value
         for case, measure in TABLES[name]():
             if (name, case) not in rows:
                 rows[name, case] = measure()
+                # Others may have written in the meantime: several tables can be made at once.
+                done = {key: rows[key] for key in rows if key[0] in tables}
+                rows = {key: found for key, found in _rows().items() if key[0] not in tables} | done
                 _save(rows)
                 print(name, case, rows[name, case], flush=True)
     return rows
