@@ -7,6 +7,11 @@ of a table. The page ``docs/how-many.md`` is made from the rows.
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -163,6 +168,22 @@ def _growth_speed(name: str) -> Values:
     }
 
 
+def _tune() -> Values:
+    """The whole command, with its start and its page: seconds by the clock."""
+    with tempfile.TemporaryDirectory() as folder:
+        X, out = Path(folder) / "X.npy", Path(folder) / "out"
+        np.save(X, table("uspst")[0])
+        words = ["tune", str(X), "--k", "4:24:2", "--out", str(out), "--quiet"]
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-m", "seminmf", *words], check=True)
+        seconds = time.monotonic() - began
+        outcome = json.loads((out / "run.json").read_text("utf-8"))["outcome"]
+    return {
+        "seconds": seconds, "cores": len(os.sched_getaffinity(0)),
+        "chosen": outcome["n_components"],
+    }  # fmt: skip
+
+
 # --- the panel ------------------------------------------------------------------------------------
 
 RULES = ("silhouette", "agreement")
@@ -228,6 +249,7 @@ TABLES: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Values]]]]] = {
     "wide": lambda: iter([("6,000 × 1,500", _wide)]),
     "path": lambda: _of_sets(_path_speed, _SPEED),
     "growth": lambda: _of_sets(_growth_speed, _SPEED),
+    "tune": lambda: iter([("uspst, 4:24:2", _tune)]),
     "real": lambda: _of_sets(_real, filter(at_hand, (*_SMALL, *_LARGER))),
     "strength": lambda: _of_sets(_strengths, filter(at_hand, _SMALL)),
     "consensus": lambda: _of_sets(_consensus, filter(at_hand, NAMES)),
