@@ -24,8 +24,9 @@ from seminmf.selection import (
 )
 from seminmf.selection import blocks as blocks_module
 from seminmf.selection.blocks import Blocks, condensed, foretold, most_parts, usual_folds
-from seminmf.selection.components import _crossed_error, _further, usual_candidates
+from seminmf.selection.components import _further, usual_candidates
 from seminmf.selection.consensus import _agreed
+from seminmf.selection.evidence import _crossed_error
 from seminmf.selection.grid import check_labels
 from seminmf.selection.growth import Growth, grown_parts
 from seminmf.solve.checkpoint import CheckpointError

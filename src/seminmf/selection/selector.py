@@ -16,7 +16,8 @@ from .._files import PathLike
 from ..models.clustering import FactorKMeans
 from ..models.validation import check_integer
 from .checks import check_array, check_candidates, drawn_seed, told_of
-from .components import ComponentsChoice, ForetellingPlan, usual_candidates
+from .components import ForetellingPlan, usual_candidates
+from .evidence import ComponentsChoice
 from .grid import check_labels, search
 from .path import STRENGTHS, check_estimator, check_strengths, followed
 from .stability import check_clusters, steadiness
