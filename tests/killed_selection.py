@@ -19,7 +19,7 @@ import numpy as np
 
 from faults import ended, forked
 from seminmf import L21SemiNMF
-from seminmf.selection import SemiNMFSelector, choose_components, stability
+from seminmf.selection import SemiNMFSelector, choose_components, components, stability
 from seminmf.solve import checkpoint
 
 Watch = Callable[[Any], object]
@@ -36,6 +36,16 @@ def chosen(folder: Path | None, watch: Watch | None) -> dict[str, Any]:
     X, _ = samples()
     found = choose_components(X, [2, 3, 4], random_state=0, checkpoint=folder, callback=watch)
     return found.table
+
+
+def chosen_further(folder: Path | None, watch: Watch | None) -> dict[str, Any]:
+    """With few numbers of parts at first, which are not enough."""
+    X, _ = samples()
+    usual, components._USUAL_MOST = components._USUAL_MOST, 2
+    try:
+        return choose_components(X, random_state=0, checkpoint=folder, callback=watch).table
+    finally:
+        components._USUAL_MOST = usual
 
 
 def steady(folder: Path | None, watch: Watch | None) -> dict[str, Any]:
@@ -119,6 +129,8 @@ class Case:
 CASES = [
     Case(chosen, "samples that nothing foretells", 3),
     Case(chosen, "numbers of parts", 12),
+    Case(chosen_further, "numbers of parts up to 3", 7),
+    Case(chosen_further, "numbers of parts up to 4", 7),
     Case(steady, "fits to subsamples", 4),
     Case(selected, "numbers of parts", 19),
     Case(selected, "strengths", 2),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
 
@@ -23,8 +24,9 @@ from seminmf.selection import (
 )
 from seminmf.selection import blocks as blocks_module
 from seminmf.selection.blocks import Blocks, condensed, foretold, most_parts, usual_folds
-from seminmf.selection.components import _crossed_error, usual_candidates
+from seminmf.selection.components import _further, usual_candidates
 from seminmf.selection.consensus import _agreed
+from seminmf.selection.evidence import _crossed_error
 from seminmf.selection.grid import check_labels
 from seminmf.selection.growth import Growth, grown_parts
 from seminmf.solve.checkpoint import CheckpointError
@@ -110,14 +112,13 @@ def test_a_factorization_grows_by_what_is_left(shape: tuple[int, int]) -> None:
     X = planted("parts", 9, 0.1, seed=6, n=shape[0], m=shape[1])
     with Growth(X, 9) as growth:
         found = {k: growth.to(k) for k in (3, 5, 9)}
-    for k, grown in found.items():
-        assert grown.basis.shape == (shape[1], k)
-        assert (grown.codes >= 0).all()
-        left = np.square(X - grown.codes @ grown.basis.T).sum()
-        np.testing.assert_allclose(grown.objective, left, rtol=1e-9)
-        alone = SemiNMF(k, random_state=0).fit(X)
-        assert grown.objective < 1.02 * alone.objective_
-    assert found[9].objective < found[5].objective < found[3].objective
+    left = {}
+    for k, (basis, codes) in found.items():
+        assert basis.shape == (shape[1], k)
+        assert (codes >= 0).all()
+        left[k] = np.square(X - codes @ basis.T).sum()
+        assert left[k] < 1.02 * SemiNMF(k, random_state=0).fit(X).objective_
+    assert left[9] < left[5] < left[3]
 
 
 def test_parts_keep_their_places_as_they_become_more() -> None:
@@ -189,6 +190,32 @@ def test_an_end_of_the_range_is_warned_of() -> None:
     assert "may be more parts" in found.warning
 
 
+def test_candidates_go_on_until_there_are_enough() -> None:
+    X = planted("parts", 24, 0.1, seed=1, n=400, m=80)
+    found = choose_components(X, random_state=0)
+    assert found.n_components == 24
+    assert found.interval[1] < found.table["n_components"][-1] <= 45
+    assert not found.warning
+    few = choose_components(planted("clusters", 4, 0.2, seed=2), random_state=0)
+    assert few.n_components == 4
+    assert few.table["n_components"].tolist() == list(range(1, 17))
+
+
+def test_what_was_tried_is_told_from_what_the_data_support() -> None:
+    X = planted("parts", 12, 0.1, seed=1, n=300, m=60)
+    found = choose_components(X, range(2, 9), random_state=0)
+    assert "8 is the most that was tried, and the data support more." in found.reason
+    assert "may be more parts" in found.warning
+    assert "support more" not in choose_components(X, range(2, 16), random_state=0).reason
+
+
+def test_further_candidates_end_at_the_limit() -> None:
+    assert _further(20, 60) == [22, 24, 26, 28, 30]
+    assert _further(30, 32) == [32]
+    assert _further(2, 60) == [3]
+    assert _further(32, 32) == []
+
+
 # --- work that goes on ----------------------------------------------------------------------------
 
 
@@ -236,6 +263,23 @@ def test_the_path_is_that_of_single_fits() -> None:
     assert (np.diff(table["n_active"]) <= 0).all()
     assert (np.diff(table["explained"]) < 0).all()
     assert path.at(2e-3) is path.models[1]
+
+
+def test_parts_that_are_switched_off_stay_so() -> None:
+    """Up to where none is left; what goes on without them is what a fit with zeros would be."""
+    X, _ = make_waveform(200, random_state=0)
+    path = regularization_path(X, 6, [1e-3, 1e-2, 3e-2, 10.0, 20.0])
+    off = np.array([~model.components_.any(axis=1) for model in path.models])
+    assert (off[1:] >= off[:-1]).all()
+    assert 0 < off[1].sum() < 6
+    assert off[-1].all()
+    for model in path.models:
+        assert model.components_.shape == (6, 21)
+        assert not model.codes_[:, ~model.components_.any(axis=1)].any()
+        np.testing.assert_allclose(model.transform(X[:5]), model.codes_[:5])
+    third = path.models[2]
+    again = clone(third).set_params(init=(third.components_.T, third.codes_)).fit(X)
+    np.testing.assert_allclose(again.objective_, third.objective_, rtol=1e-3)
 
 
 def test_the_path_looks_for_neighbours_once(monkeypatch: pytest.MonkeyPatch) -> None:

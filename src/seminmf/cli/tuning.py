@@ -158,14 +158,11 @@ def _selected(
 def chosen_parts(talk: Talk, table: Table, choice: o.Choice) -> tuple[o.Choice, dict[str, Any]]:
     """The choice with the number of parts that the data support, and what is said of it."""
     from ..selection import choose_components
-    from ..selection.components import usual_candidates
 
     _check_whole(table, "-k auto")
     X = prepared(table.X, choice.standardize, choice.fill)
     with watched(talk) as step:
-        found = choose_components(
-            X, usual_candidates(X.shape), random_state=choice.seed, callback=step
-        )
+        found = choose_components(X, random_state=choice.seed, callback=step)
     low, high = found.interval
     talk.say(
         f"-k auto: {found.reason}" + (f" From {low} to {high} do as well." if high > low else "")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray, IntArray
@@ -54,6 +55,22 @@ class Trained:
     """For each sample its number among the distinct ones; None if all are."""
     graph: dict[str, Any] | None
     """How the graph was made, see the attribute ``graph_``; None without one."""
+
+    def among(self, parts: NDArray[np.bool_]) -> Trained:
+        """With its parts in these places among others that are zero."""
+        if parts.all():
+            return self
+
+        def spread(factor: FloatArray) -> FloatArray:
+            wide = np.zeros((len(factor), len(parts)), factor.dtype)
+            wide[:, parts] = factor
+            return wide
+
+        solution, known = self.solution, self.projector.training_codes
+        solution.basis, solution.codes = spread(solution.basis), spread(solution.codes)
+        codes = None if known is None else spread(known)
+        basis = spread(self.projector.basis)
+        return replace(self, projector=replace(self.projector, basis=basis, training_codes=codes))
 
     def in_units_of_x(self, unit: float) -> Trained:
         """What a fit to X / unit found, for X."""

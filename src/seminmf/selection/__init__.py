@@ -7,7 +7,8 @@
 3
 """
 
-from .components import ComponentsChoice, choose_components
+from .components import choose_components
+from .evidence import ComponentsChoice
 from .path import RegularizationPath, regularization_path
 from .selector import SemiNMFSelector
 from .stability import Stability, stability

@@ -124,21 +124,26 @@ class _Cut:
 
 
 def foretold(
-    X: FloatArray, blocks: Blocks, cell: tuple[int, int], candidates: list[int]
-) -> dict[str, FloatArray]:
+    X: FloatArray, blocks: Blocks, cell: tuple[int, int], candidates: list[int],
+    last: dict[str, FloatArray] | None = None, keep: bool = False,
+) -> dict[str, Any]:  # fmt: skip
     """For each sample left out and each number of parts how far from the truth it is foretold.
 
-    By least squares, each fit from the one with fewer parts.
+    By least squares, each fit from the one with fewer parts, the first from the ``last`` factors
+    of a call with candidates before these. Those of the last one are kept for a call to come if
+    told so.
     """
     from .growth import Growth
 
     cut = _Cut.made(X, blocks, cell)
     even, errors = np.ones(len(cut.A)), []
-    with Growth(cut.A, candidates[-1]) as growth:
+    before = None if last is None else (last["basis"], last["codes"])
+    with Growth(cut.A, candidates[-1], before) as growth:
         for k in candidates:
-            grown = growth.to(k)
-            errors.append(cut.errors(grown.basis, grown.codes, even))
-    return {"errors": np.stack(errors, axis=1)}
+            basis, codes = growth.to(k)
+            errors.append(cut.errors(basis, codes, even))
+    found: dict[str, Any] = {"errors": np.stack(errors, axis=1)}
+    return {**found, "factors": {"basis": basis, "codes": codes}} if keep else found
 
 
 def foretold_robustly(

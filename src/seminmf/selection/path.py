@@ -138,7 +138,7 @@ def regularization_path(
 def followed(X: Any, model: Any, strengths: list[float], work: Work) -> RegularizationPath:
     """The path of a checked model."""
     from ..data import squares_of
-    from ..models.training import Training
+    from ..models.training import Training, warn_of
 
     tell = work.teller(_FOLLOWING, len(strengths))
     squares = float(squares_of(X).sum())
@@ -148,12 +148,20 @@ def followed(X: Any, model: Any, strengths: list[float], work: Work) -> Regulari
     training = Training.of(X, replace(settings, strength=strengths[0]), None)
     models: list[Any] = []
     rows = []
+    parts = np.ones(settings.n_components, np.bool_)
     for strength in strengths:
-        start = _ahead(strength, models)
-        trained = training.fit(replace(settings, strength=strength, before=start))
         fitted = copy(model)
         fitted.strength = strength
-        fitted._keep(trained, None)
+        settings = replace(settings, strength=strength)
+        if models:
+            # Parts that are zero stay so: without them the same is found in less time.
+            used = models[-1].components_.any(axis=1)
+            parts = used if used.any() else parts
+            start = _ahead(strength, models, parts)
+            settings = replace(settings, before=start, n_components=int(parts.sum()))
+        trained = training.fit(settings)
+        warn_of(trained.solution, replace(settings, tol=0.0))
+        fitted._keep(trained.among(parts), None)
         rows.append(_row(fitted, squares, time.perf_counter() - began))
         models.append(fitted)
         tell()
@@ -162,20 +170,18 @@ def followed(X: Any, model: Any, strengths: list[float], work: Work) -> Regulari
     return RegularizationPath(np.array(strengths), table, models)
 
 
-def _ahead(strength: float, models: list[Any]) -> tuple[FloatArray, FloatArray] | None:
+def _ahead(strength: float, models: list[Any], parts: Any) -> tuple[FloatArray, FloatArray]:
     """Factors to begin with: the last ones, and on from there in the direction of their change."""
-    if not models:
-        return None
-    last = models[-1]
-    basis, codes = last.components_.T, last.codes_
-    if len(models) == 1:
+    (basis, codes), *before = (
+        (model.components_[parts].T, model.codes_[:, parts]) for model in models[:-3:-1]
+    )
+    if not before:
         return basis, codes
-    before = models[-2]
-    step, made = np.log(strength / last.strength), np.log(last.strength / before.strength)
-    share = codes.dtype.type(_SHARE * step / made)
+    last, made = models[-1].strength, models[-1].strength / models[-2].strength
+    share = codes.dtype.type(_SHARE * np.log(strength / last) / np.log(made))
     return (
-        basis + share * (basis - before.components_.T),
-        np.maximum(codes + share * (codes - before.codes_), 0),
+        basis + share * (basis - before[0][0]),
+        np.maximum(codes + share * (codes - before[0][1]), 0),
     )
 
 

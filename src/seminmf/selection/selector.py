@@ -16,7 +16,8 @@ from .._files import PathLike
 from ..models.clustering import FactorKMeans
 from ..models.validation import check_integer
 from .checks import check_array, check_candidates, drawn_seed, told_of
-from .components import ComponentsChoice, ForetellingPlan, usual_candidates
+from .components import ForetellingPlan, usual_candidates
+from .evidence import ComponentsChoice
 from .grid import check_labels, search
 from .path import STRENGTHS, check_estimator, check_strengths, followed
 from .stability import check_clusters, steadiness
@@ -49,6 +50,7 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
         it has as many clusters as there are classes if it does not say otherwise.
     candidates : iterable of int or None, default=None
         Numbers of parts to choose from; None is from 1 to 20, or to as many as can be told apart.
+        Without labels it goes on from there as in `choose_components`.
     strengths : iterable of float, default=20 values from 1e-5 to 0.0147
     scoring : str or callable, default="adjusted_rand_score"
         With labels: a scorer of scikit-learn, called with the fitted `FactorKMeans`, the samples
@@ -142,16 +144,18 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
         candidates = check_candidates("candidates", given)
         labels = None if y is None else check_labels(y, X.shape[0])
         scorer = None if y is None else get_scorer(self.scoring)
-        plan = None if y is not None else ForetellingPlan.checked(X.shape, candidates)
+        plan = None if y is not None else ForetellingPlan.checked(X.shape, self.candidates)
         if candidates[-1] > X.shape[0]:
             raise ValueError(
                 f"candidates go up to {candidates[-1]}, and X has {X.shape[0]} samples. Choose "
                 "fewer parts than samples."
             )
 
+        wanted = str(candidates) if plan is None else plan.described
+
         def described() -> Any:
             return told_of(
-                X, estimator=self.estimator, candidates=str(candidates), strengths=str(strengths),
+                X, estimator=self.estimator, candidates=wanted, strengths=str(strengths),
                 n_runs=self.n_runs, scoring=str(self.scoring), y=_fingerprint(y),
                 random_state=self.random_state,
             )  # fmt: skip

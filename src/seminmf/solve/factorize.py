@@ -267,24 +267,33 @@ def floors_for(plan: Plan, basis: FloatArray, code: float) -> Floors:
     return Floors(shortest, share * code, share * vector)
 
 
-def _polish(solution: Solution, share: FloatArray | None) -> None:
-    """Codes that are exactly optimal for the final basis; part of the last iteration.
+def exact_codes(solution: Solution) -> tuple[FloatArray, FloatArray]:
+    """The basis, and codes that are exactly optimal for it where there is no graph.
 
-    Without a graph each sample's code is then the solution of its own problem, which is what
-    ``transform`` gives. Parts of which rounding alone is left, beside the longest, are zero: codes
-    that use them would be enormous.
+    Parts of which rounding alone is left, beside the longest, are zero: codes that use them would
+    be enormous.
     """
-    engine, objective = solution.space.engine, solution.problem
+    engine = solution.space.engine
     lengths = np.linalg.norm(solution.basis, axis=0)
     left = lengths > ROUND_OFF[solution.basis.itemsize] * lengths.max()
     basis, codes = np.where(left, solution.basis, 0), solution.codes.copy()
     if codes.shape[1] > min(engine.n_samples, engine.n_features):
         # The solution is not unique: take the one that ``transform`` arrives at.
         codes[:] = 0
-    solve_codes(engine, basis, objective, codes)
+    solve_codes(engine, basis, solution.problem, codes)
+    return basis, codes
+
+
+def _polish(solution: Solution, share: FloatArray | None) -> None:
+    """Each sample's code is the solution of its own problem, which is what ``transform`` gives.
+
+    Part of the last iteration.
+    """
+    engine, objective = solution.space.engine, solution.problem
+    basis, codes = exact_codes(solution)
     residuals = engine.residuals(basis, codes)
     loss, penalty = objective.loss.total(residuals, share), objective.codes_penalty(codes, share)
-    value = objective.total(loss, 0.0, penalty, float(lengths[left].sum()))
+    value = objective.total(loss, 0.0, penalty, float(np.linalg.norm(basis, axis=0).sum()))
     nothing = objective.loss.total(np.sqrt(engine.squares), share)
     if value <= solution.objective + ROUND_OFF[codes.itemsize] * nothing:
         solution.basis, solution.codes, solution.residuals = basis, codes, residuals
