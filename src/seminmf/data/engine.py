@@ -95,6 +95,7 @@ class Engine:
             self.team = team
             team.adapt(operations)
         self.squares: FloatArray = squares_of(X) if squares is None else squares
+        self._cut: dict[tuple[int, int], list[slice]] = {}
 
     @property
     def stored(self) -> int:
@@ -144,15 +145,16 @@ class Engine:
 
     def _visits(self, window: Window) -> list[slice]:
         """Samples of a window that Python visits together."""
-        bounds, entries = self.cuts.bounds, self.n_features
-        if self.sparse:
-            entries = max(_FEWEST_ENTRIES, self.stored // self.n_samples)
-        chunks = range(*window.chunks)
-        return [
-            rows
-            for chunk in chunks
-            for rows in cut_visits(int(bounds[chunk]), int(bounds[chunk + 1]), entries)
-        ]
+        if window.chunks not in self._cut:
+            bounds, entries = self.cuts.bounds.tolist(), self.n_features
+            if self.sparse:
+                entries = max(_FEWEST_ENTRIES, self.stored // self.n_samples)
+            self._cut[window.chunks] = [
+                rows
+                for chunk in range(*window.chunks)
+                for rows in cut_visits(bounds[chunk], bounds[chunk + 1], entries)
+            ]
+        return self._cut[window.chunks]
 
     def _sum_over_rows(self, visit: Callable[[slice, Visited], FloatArray]) -> FloatArray:
         """The sum of what ``visit(rows, X_b)`` returns, which it may overwrite."""

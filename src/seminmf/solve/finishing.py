@@ -114,6 +114,8 @@ class Finish:
         tried = None
         for share in _SLIGHT:
             without = shares <= share
+            if not without.any():
+                return  # nor with smaller shares
             present = lengths[without].any() or solution.codes[:, without].any()
             if present and (tried is None or (without != tried).any()):
                 yield without
