@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,9 +116,10 @@ def _build_graph(
         index, links = NeighbourIndex.by_transformer(graph, X)
         return graphs.symmetric(links), links, index
     exact = isinstance(graph, str) and graph == "knn"
-    recipe = Recipe() if exact else automatic_recipe(X, settings.n_components, p)
+    recipe = Recipe if exact else partial(automatic_recipe, X, settings.n_components, p)
     index = NeighbourIndex(X, p, recipe)
     if sp.issparse(graph):
+        # Whether there will be new samples to find neighbours for is not known yet.
         return graphs.given_graph(graph, X.shape[0]), None, index
     links = index.links()
     return graphs.symmetric(links), links, index
