@@ -65,7 +65,6 @@ CONSTANTS = (
         "solve.factorize", "_RELATIVE_FLOOR", _FLOORS,
         "random random-400 ionosphere ionosphere-alone waveform",
     ),
-    _row("solve.factorize", "_FEWEST_ITERATIONS", (0, 6, 12, 24, 48), "wide wide-full wide-alone"),
     # Where it starts.
     _row(
         "solve.starts", "EXACT_SIZE", (100, 200, 300, 500, 1_000),

@@ -15,7 +15,7 @@ from .._types import FloatArray, IntArray
 from ..compiled import state
 from ..compiled.codes import DESCEND, MEASURE, MULTIPLY, SUM
 from ..compiled.iteration import EDGES_PER_ITEM, iteration, phases_of
-from ..compiled.kernels import find_kernels, no_kernels
+from ..compiled.kernels import NO_KERNELS, find_kernels
 from ..compiled.products import padded_width
 from ..compiled.rooms import Sizes, make_room, no_graph
 from ..compiled.state import Point, Step
@@ -199,14 +199,13 @@ class Rows:
         self._grams = np.empty((shards * height, k), dtype)
         self._U, self._omega = np.zeros((m, width), dtype), np.empty((k, k), dtype)
         self._basis = state.Basis(U=self._U, omega=self._omega)
-        kernels = no_kernels()
         sums = state.Sums(
             losses=np.zeros(shards), penalties=np.zeros(shards), edges=np.zeros(items),
             moments=self._moments, grams=self._grams, totals=self._totals,
         )  # fmt: skip
         self._run = state.Run(
             samples=samples, cuts=self._cuts, graph=graph.structure,
-            terms=terms.structure, sums=sums, kernels=kernels,
+            terms=terms.structure, sums=sums, kernels=NO_KERNELS,
             phi=np.empty((n if self._coupled else 0, width), dtype), fit=np.empty(n, dtype),
             gathered=np.empty((gathered, m), dtype),
         )  # fmt: skip
@@ -219,8 +218,7 @@ class Rows:
             )
             for thread in range(engine.team.crew.helpers + 1)
         ]  # fmt: skip
-        step = self._step_of(self._rule)
-        find_kernels(kernels, dtype, self._run, self._rooms[0], self._current, step)
+        find_kernels(self._run, self._rooms[0], self._current, self._step_of(self._rule), dtype)
 
     # What a run asks of its rows
 

@@ -27,7 +27,7 @@ from .engine import Engine
 from .stream import Stream
 
 # More directions than components in each step.
-OVERSAMPLING = 6
+OVERSAMPLING = 3
 # The first directions, the same each time: equal data have equal results.
 _SEED = 0
 # Operations that an iteration has to save for a subspace to be worth its making, ...
@@ -77,8 +77,7 @@ def krylov_features(
     features = np.empty((engine.n_samples, 2 * width), engine.dtype)
 
     def square_times(directions: FloatArray) -> FloatArray:
-        moment, features[:, :width] = engine.square_times(weights, directions)
-        return moment
+        return engine.square_times(weights, directions, features[:, :width])
 
     directions = krylov_directions(square_times, engine.n_features, width, engine.dtype)
     features[:, width:] = engine.times(np.ascontiguousarray(directions[:, width:]))

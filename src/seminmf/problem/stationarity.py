@@ -22,7 +22,7 @@ from ..compiled.rooms import no_graph
 from ..compiled.stationarity import newton_steps
 from ..data import Engine, Visited
 from ..graph.prepared import NeighbourGraph
-from .basis import Basis, LeastSquaresBasis
+from .basis import Basis, BasisRule, NonnegativeBasis
 from .objective import Objective
 
 
@@ -33,11 +33,11 @@ def kkt_residual(
     share: FloatArray | None,
     factors: tuple[FloatArray, FloatArray],
     residuals: FloatArray,
-    nonnegative: bool,
+    rule: BasisRule,
 ) -> float:
     """The larger of the two relative residuals described above, at ``factors`` = (U, V)."""
     sums = stationarity_sums(objective, engine, graph, share, factors, residuals)
-    return kkt_from_sums(objective, factors[0], sums, nonnegative)
+    return kkt_from_sums(objective, factors[0], sums, rule)
 
 
 @dataclass(frozen=True)
@@ -72,21 +72,21 @@ def stationarity_sums(
     return Sums(step, size, engine.adjoint_times(weighted), own.T @ weighted)
 
 
-def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, nonnegative: bool) -> float:
+def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, rule: BasisRule) -> float:
     """The same as `kkt_residual` from what all rows contribute."""
     moment, gram = sums.moment, sums.gram
     beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
     system = gram.astype(np.float64)
     diagonal = np.einsum("ii->i", system)
     diagonal += now.ridge(beta, floor)
-    if nonnegative:
+    if isinstance(rule, NonnegativeBasis):
         # Where there is no curvature there is no step, and nothing is measured.
         step = basis @ system - moment
         np.divide(step, diagonal, out=step, where=diagonal > 0)
         step[:, diagonal <= 0] = 0
         delta = basis - np.maximum(basis - step, 0)
     else:
-        delta = basis - LeastSquaresBasis().step(moment, gram, now, beta, floor).U
+        delta = basis - rule.step(moment, gram, now, beta, floor).U
     of_basis = _ratio(float(np.vdot(delta @ system, delta)), float(np.vdot(basis @ system, basis)))
     return float(np.sqrt(max(_ratio(sums.step, sums.size), of_basis, 0)))
 

@@ -48,9 +48,6 @@ ROUND_OFF = {8: 1e-14, 4: 1e-6}
 # With so many features per component a second sweep over the codes takes little beside the products
 # with X. More than two bring nothing (docs/constants.md).
 _FEATURES_FOR_TWO_SWEEPS = 12
-# Samples with more features than samples are compressed at once if that costs no more than so many
-# iterations: few fits end before.
-_FEWEST_ITERATIONS = 12
 
 
 @dataclass(frozen=True)
@@ -107,12 +104,11 @@ def _space(
     With a graph, which takes many iterations, in the leading directions if the start comes from
     them. Without one the start is so near to the end that they bring nothing.
     """
-    space = Space(engine)
     if not looks_at_data(plan, number) or plan.nonnegative:
-        return space
-    space = (
-        compression.at_once(np.inf if starts.few_samples(engine) else _FEWEST_ITERATIONS) or space
-    )
+        return Space(engine)
+    # With more than a few samples it waits: compressing all of them early was slower.
+    most = np.inf if starts.few_samples(engine) else 0.0
+    space = compression.at_once(most) or Space(engine)
     if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
         weights = _start_weights(plan, engine, share)
         return leading_subspace(space, plan.n_components, weights) or space
@@ -289,6 +285,7 @@ def factorize(
             graph = NeighbourGraph.prepare(
                 matrix, squares, engine.dtype, engine.chunk_bounds, renumber=engine.whole
             )
+        scheme = scheme_of(plan, engine.n_features)
         checkpoint, found, first = plan.checkpoint, None, 0
         if checkpoint is not None and checkpoint.found is not None:
             found = checkpoint.found
@@ -308,7 +305,6 @@ def factorize(
                 space = _known_space(plan, engine, compression, share, found["run"]["descent"])
                 start, local = _known_factors(found["run"]["descent"]), objective
             waiting = None if plan.nonnegative else compression
-            scheme = scheme_of(plan, engine.n_features)
             descent = Descent(space, local, scheme, graph, share, start, waiting)
             del space, start  # their arrays are as large as the codes
             keeper = None
@@ -332,7 +328,7 @@ def factorize(
                 _polish(best, share)
         best.kkt_residual = kkt_residual(
             best.problem, best.space.engine, graph, share, (best.basis, best.codes),
-            best.residuals, plan.nonnegative,
+            best.residuals, scheme.basis,
         )  # fmt: skip
         best.lift()
     return best

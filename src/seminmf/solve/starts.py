@@ -209,7 +209,7 @@ def _leading_axes(
         return lift(axes), scores
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(POWER_PASSES):
-        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0], keep=False)[0]
+        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0])
     directions = np.linalg.qr(directions)[0]
     scores = engine.times(directions)
     turn = eigenvectors(scores.T @ (weights * scores), width)
