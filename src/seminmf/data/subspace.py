@@ -27,7 +27,7 @@ from .engine import Engine
 from .stream import Stream
 
 # More directions than components in each step.
-OVERSAMPLING = 3
+OVERSAMPLING = 6
 # The first directions, the same each time: equal data have equal results.
 _SEED = 0
 # Operations that an iteration has to save for a subspace to be worth its making, ...
