@@ -115,7 +115,7 @@ CONSTANTS = (
     _row("data.compression", "_SLOWDOWN", (0.25, 1.0, 2.5, 5.0, 20.0), "wide"),
     # Compiled code.
     _row(
-        "compiled.products", "SKINNY", (2_500, 10_000, 20_000, 40_000),
+        "compiled.products", "SKINNY", (10_000, 20_000, 40_000, 80_000),
         "uspst images images-40 wide-alone", compiled=True,
     ),
     _row(
