@@ -127,9 +127,9 @@ def _build_graph(
 
 def _description(graph: Any, matrix: sp.csr_array, index: NeighbourIndex) -> dict[str, Any]:
     """What ``graph_`` says."""
-    n, directions = matrix.shape[0], index.recipe.directions
-    made = {"search": "given", "samples": n, "edges": matrix.nnz // 2}
+    made = {"search": "given", "samples": matrix.shape[0], "edges": matrix.nnz // 2}
     if isinstance(graph, str):
+        directions = index.recipe.directions
         search = "approximate" if index.recipe.approximate else "exact"
         features = index.samples.shape[1] if directions is None else directions.shape[1]
         made.update(search=search, features=features, recall=index.search.recall)

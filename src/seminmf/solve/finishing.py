@@ -106,7 +106,8 @@ class Finish:
     def _candidates(self, solution: Solution) -> Iterator[NDArray[np.bool_]]:
         """Sets of parts to try without, the largest first."""
         lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
-        weights = solution.codes.sum(axis=0, dtype=np.float64) * lengths
+        codes = solution.codes
+        weights = (np.ones(len(codes), codes.dtype) @ codes) * lengths
         # A run of a given number of iterations ends where it ends.
         if self.stopping.tol > 0 and not solution.objective < self.nothing:
             yield np.ones(len(weights), np.bool_)
