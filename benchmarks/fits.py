@@ -21,6 +21,8 @@ from .data import Floats, MissingDataError, load, low_rank, neighbour_graph, ran
 # Where only the speed of an iteration matters: as many for everybody.
 _FIXED: dict[str, Any] = {"max_iter": 10, "tol": 0}
 _NO_GRAPH: dict[str, Any] = {"alpha": 0.0, "beta": 0.0}
+# The present default, said to all: earlier versions have another.
+_GRAPH: dict[str, Any] = {"strength": 1e-3, "random_state": 0}
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def _robust(make: Callable[[], tuple[Any, Any]], k: int, **settings: Any) -> tup
     from seminmf import L21SemiNMF
 
     X, graph = make()
-    return L21SemiNMF(k, **{"graph": graph, "random_state": 0, **settings}), X
+    return L21SemiNMF(k, graph=graph, **_GRAPH, **settings), X
 
 
 def _alone(
@@ -131,7 +133,7 @@ def _own_loss(**settings: Any) -> tuple[Any, Any]:
     from .own_losses import robust_model
 
     X = make_waveform(400, random_state=0)[0]
-    return robust_model(5, graph=nearest(X), random_state=0, **settings), X
+    return robust_model(5, graph=nearest(X), **_GRAPH, **settings), X
 
 
 def _fit(name: str, title: str, make: Callable[..., tuple[Any, Any]], *a: Any, **b: Any) -> Fit:

@@ -93,7 +93,7 @@ class _Start:
 
     def _points(self) -> tuple[Any, Any]:
         rows = self.rows
-        return rows._structure(rows._current), rows._structure(rows._trial)
+        return rows._current, rows._trial
 
     def edges(self) -> Any:
         """Lengths and weights of all edges."""

@@ -55,7 +55,7 @@ def test_directions_are_orthonormal_and_lead() -> None:
     found = leading_subspace(Space(Engine(X, 4)), 4, weights)
     assert found is not None
     Q = found.directions
-    np.testing.assert_allclose(Q.T @ Q, np.eye(20), atol=1e-12)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(2 * (4 + module.OVERSAMPLING)), atol=1e-12)
     np.testing.assert_allclose(found.engine.storage.X, X @ Q, atol=1e-10 * np.abs(X).max())
     weighted = np.sqrt(weights)[:, None] * X
     best = np.linalg.svd(weighted, compute_uv=False)[:4]
@@ -67,7 +67,9 @@ def test_directions_of_data_without_so_many(rank: int) -> None:
     X = data(4_000, 200, rank=rank)
     found = leading_subspace(Space(Engine(X, 4)), 4, np.ones(4_000))
     assert found is not None
-    np.testing.assert_allclose(found.directions.T @ found.directions, np.eye(20), atol=1e-12)
+    np.testing.assert_allclose(
+        found.directions.T @ found.directions, np.eye(2 * (4 + module.OVERSAMPLING)), atol=1e-12
+    )
     np.testing.assert_allclose(found.engine.storage.X @ found.directions.T, X, atol=1e-10)
 
 
@@ -85,9 +87,10 @@ def test_products_with_the_square(kind: str, n: int, m: int, width: int) -> None
     D = np.random.default_rng(2).normal(size=(m, width)).astype(X.dtype)
     expected = X.T @ (weights[:, None] * (X @ D)), X @ D
     engine = Engine(sp.csr_array(X) if kind == "sparse" else X, width, lower=kind == "triangle")
+    products = np.empty((n, width), X.dtype)
     with engine:
-        found = engine.square_times(weights, D)
-    for matrix, other in zip(found, expected, strict=True):
+        found = engine.square_times(weights, D, products)
+    for matrix, other in zip((found, products), expected, strict=True):
         assert difference(matrix, other) < (1e-5 if kind == "single" else 1e-12)
 
 
@@ -218,7 +221,6 @@ def test_a_compression_that_waits_is_made_after_the_subspace(
     spaces: list[Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("seminmf.solve.factorize.starts.few_samples", lambda engine: False)
-    monkeypatch.setattr("seminmf.solve.factorize._FEWEST_ITERATIONS", 0)
     X = cone(60, 400, 2, noise=0.5)
     with converging_or_not():
         found = L21SemiNMF(2, tol=0, max_iter=300).fit(X)

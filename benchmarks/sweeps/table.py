@@ -65,7 +65,6 @@ CONSTANTS = (
         "solve.factorize", "_RELATIVE_FLOOR", _FLOORS,
         "random random-400 ionosphere ionosphere-alone waveform",
     ),
-    _row("solve.factorize", "_FEWEST_ITERATIONS", (0, 6, 12, 24, 48), "wide wide-full wide-alone"),
     # Where it starts.
     _row(
         "solve.starts", "EXACT_SIZE", (100, 200, 300, 500, 1_000),
@@ -116,7 +115,7 @@ CONSTANTS = (
     _row("data.compression", "_SLOWDOWN", (0.25, 1.0, 2.5, 5.0, 20.0), "wide"),
     # Compiled code.
     _row(
-        "compiled.products", "SKINNY", (2_500, 10_000, 20_000, 40_000),
+        "compiled.products", "SKINNY", (10_000, 20_000, 40_000, 80_000),
         "uspst images images-40 wide-alone", compiled=True,
     ),
     _row(

@@ -22,20 +22,14 @@ def _arrays(dtype: Any) -> tuple[Any, Any]:
     return types.Array(number, 1, "C"), types.Array(number, 2, "C")
 
 
-def no_kernels() -> Kernels:
-    """A structure for addresses that are not known yet."""
-    return Kernels(**dict.fromkeys(Kernels.fields, 0))
+# What stands in a run for addresses that follow from its type.
+NO_KERNELS = Kernels(**dict.fromkeys(Kernels.fields, 0))
 
 
-def find_product_kernels(kernels: Kernels, samples: Any, dtype: Any) -> None:
-    """Those that products with X need."""
-    kernels.set_integers(**_products(kind_of(samples), dtype))
-
-
-def find_kernels(kernels: Kernels, dtype: Any, run: Any, room: Any, point: Any, step: Any) -> None:
-    """All of them, for a run and what else an iteration takes."""
-    found = _all(*(kind_of(structure) for structure in (run, room, point, step)), dtype)
-    kernels.set_integers(**found)
+def find_kernels(run: Any, room: Any, point: Any, step: Any, dtype: Any) -> None:
+    """Give a run the addresses for its own type and those of what else an iteration takes."""
+    kinds = kind_of(run), kind_of(room), kind_of(point), kind_of(step)
+    run.set_structure("kernels", _all(*kinds, dtype))
 
 
 @lru_cache(maxsize=16)
@@ -45,24 +39,16 @@ def cross_kernel(dtype: Any) -> int:
 
 
 @lru_cache(maxsize=16)
-def _products(samples: Any, dtype: Any) -> dict[str, int]:
-    (vector, matrix), whole = _arrays(dtype), types.int64
-    return {
-        "times": products.address(samples, matrix, whole, whole, matrix, matrix, vector),
-        "add_cross": cross_kernel(dtype),
-        "add_sparse_adjoint": sparse_adjoint_products.address(samples, whole, matrix, vector),
-    }
-
-
-@lru_cache(maxsize=16)
-def _all(run: Any, room: Any, point: Any, step: Any, dtype: Any) -> dict[str, int]:
+def _all(run: Any, room: Any, point: Any, step: Any, dtype: Any) -> Kernels:
     (vector, matrix), whole, fields = _arrays(dtype), types.int64, run.fields
     update = codes_update.address(run, room, _ORDER, _ORDER, matrix, matrix, point, point, step)
     weigh = edge_weights.address(
         fields["graph"], fields["terms"], whole, whole, matrix, vector, vector
     )
-    return {
-        **_products(fields["samples"], dtype),
-        "update_codes": update,
-        "weigh_edges": weigh,
-    }
+    samples = fields["samples"]
+    return Kernels(
+        times=products.address(samples, matrix, whole, whole, matrix, matrix, vector),
+        add_cross=cross_kernel(dtype),
+        add_sparse_adjoint=sparse_adjoint_products.address(samples, whole, matrix, vector),
+        update_codes=update, weigh_edges=weigh,
+    )  # fmt: skip

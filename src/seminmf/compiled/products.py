@@ -17,7 +17,7 @@ from .views import matrix_at, rows_of
 
 # Products whose narrow factor has so few entries that it stays in the cache are done here, larger
 # ones by BLAS, which is made for those. Rows of X are added up in strips.
-SKINNY, STRIP = 20_000, 64
+SKINNY, STRIP = 40_000, 64
 # Rows of X that are on their way from memory when one is copied.
 _ROWS_AHEAD = 4
 

@@ -11,7 +11,7 @@ from . import state
 from .blas import product_address
 from .codes import tile_rows
 from .edges import EDGES_AT_ONCE
-from .kernels import cross_kernel, no_kernels
+from .kernels import NO_KERNELS, cross_kernel
 from .simd.tiles import TILE
 
 
@@ -85,5 +85,5 @@ def run_without_samples(count: int, dtype: Any) -> state.Run:
         sums=state.Sums(
             losses=floats, penalties=floats, edges=floats, moments=rows, grams=rows, totals=floats
         ),
-        kernels=no_kernels(), phi=rows, fit=np.empty(count, dtype), gathered=rows,
+        kernels=NO_KERNELS, phi=rows, fit=np.empty(count, dtype), gathered=rows,
     )  # fmt: skip

@@ -119,12 +119,6 @@ class Room(Structure):
     )  # fmt: skip
 
 
-class PassRoom(Structure):
-    """The same for a pass that only makes products."""
-
-    fields = ("leads", "kernels", "rows", "spare", "weighted")
-
-
 class BasisRoom(Structure):
     """Room for `basis.solve_basis`, all of it in double precision; features are numbered from 0."""
 

@@ -94,10 +94,11 @@ def _slow_address(array: Any) -> int:
 
 def _fast_address(array: Any) -> int:
     """The pointer that an array has behind the head that all Python objects have."""
-    return _pointer_at(id(array) + object.__basicsize__).value or 0
+    address: int = _number_at(id(array) + _HEAD).value
+    return address
 
 
-_pointer_at = ctypes.c_void_p.from_address
+_number_at, _HEAD = ctypes.c_size_t.from_address, object.__basicsize__
 _sample = np.zeros(3)[1:]
 # NumPy's own way takes four times as long, and a run asks for some eighty addresses.
 _address = _fast_address if _fast_address(_sample) == _slow_address(_sample) else _slow_address
@@ -153,6 +154,11 @@ class Structure:
         """Change fields that are integers."""
         for name, value in numbers.items():
             self._slots[self._numba_type_.slots[name]] = value
+
+    def set_structure(self, name: str, structure: Structure) -> None:
+        """Change a field that is a structure, to one of the same type."""
+        self._slots[self._numba_type_.slots[name]] = structure.address
+        self._values[name] = structure
 
     def set_vector(self, name: str, vector: Any, first: int = 0) -> None:
         """Have a field begin so that its entry number ``first`` is the first of a vector.

@@ -15,13 +15,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
-from ..compiled.kernels import find_product_kernels, no_kernels
-from ..compiled.passes import pass_over
-from ..compiled.products import padded_width
-from ..compiled.state import PassRoom
 from ..compiled.threads.team import Team
 from .cutting import chunk_bounds, cut_rows, cut_visits
-from .rows import Graph, Rows, Rule, unpacked_moment
+from .rows import Graph, Rows, Rule
 from .storage import Storage, Visited, Window, row_squares, storage_of
 from .stream import Stream, StreamStorage
 
@@ -95,6 +91,7 @@ class Engine:
             self.team = team
             team.adapt(operations)
         self.squares: FloatArray = squares_of(X) if squares is None else squares
+        self._cut: dict[tuple[int, int], list[slice]] = {}
 
     @property
     def stored(self) -> int:
@@ -144,15 +141,16 @@ class Engine:
 
     def _visits(self, window: Window) -> list[slice]:
         """Samples of a window that Python visits together."""
-        bounds, entries = self.cuts.bounds, self.n_features
-        if self.sparse:
-            entries = max(_FEWEST_ENTRIES, self.stored // self.n_samples)
-        chunks = range(*window.chunks)
-        return [
-            rows
-            for chunk in chunks
-            for rows in cut_visits(int(bounds[chunk]), int(bounds[chunk + 1]), entries)
-        ]
+        if window.chunks not in self._cut:
+            bounds, entries = self.cuts.bounds.tolist(), self.n_features
+            if self.sparse:
+                entries = max(_FEWEST_ENTRIES, self.stored // self.n_samples)
+            self._cut[window.chunks] = [
+                rows
+                for chunk in range(*window.chunks)
+                for rows in cut_visits(bounds[chunk], bounds[chunk + 1], entries)
+            ]
+        return self._cut[window.chunks]
 
     def _sum_over_rows(self, visit: Callable[[slice, Visited], FloatArray]) -> FloatArray:
         """The sum of what ``visit(rows, X_b)`` returns, which it may overwrite."""
@@ -246,31 +244,14 @@ class Engine:
         return self._sum_over_rows(lambda place, visited: visited.adjoint_times(rows[place]))
 
     def square_times(
-        self, weights: FloatArray, directions: FloatArray, keep: bool = True
-    ) -> tuple[FloatArray, FloatArray]:
-        """Xᵀ·(w∘(X·D)) and X·D in one pass, in compiled code; without rows if not to ``keep``."""
-        count, cuts = directions.shape[1], self.cuts
-        width = padded_width(count, self.dtype)
-        padded = np.zeros((self.n_features, width), self.dtype)
-        padded[:, :count] = directions
-        products = np.empty((self.n_samples if keep else 0, width), self.dtype)
-        moments = np.empty((cuts.most_shards, self.n_features * width), self.dtype)
-        samples = self.storage.samples(self.squares, None, None, cuts.longest)
-        kernels = no_kernels()
-        find_product_kernels(kernels, samples, self.dtype)
-        gathered = cuts.longest if self.storage.gathers else 0
-        rooms = [
-            PassRoom(
-                leads=thread == 0, kernels=kernels,
-                rows=np.empty((gathered, self.n_features), self.dtype),
-                spare=np.empty(cuts.longest, self.dtype),
-                weighted=np.empty((cuts.longest, width), self.dtype),
-            )
-            for thread in range(self.team.crew.helpers + 1)
-        ]  # fmt: skip
-        arguments = samples, cuts.structure, padded, weights, products, moments
-        for window in self.storage.windows():
-            window.show(samples, cuts.structure)
-            self.team.call(pass_over, rooms, arguments, window.chunks[1] - window.chunks[0])
-        moment = unpacked_moment(moments, self.n_features, count, self.sparse)
-        return moment, products[:, :count]
+        self, weights: FloatArray, directions: FloatArray, products: FloatArray | None = None
+    ) -> FloatArray:
+        """Xᵀ·(w∘(X·D)) in one pass; ``products`` receives X·D."""
+
+        def visit(rows: slice, visited: Visited) -> FloatArray:
+            found = visited.times(directions)
+            if products is not None:
+                products[rows] = found
+            return visited.adjoint_times(weights[rows, None] * found)
+
+        return self._sum_over_rows(visit)

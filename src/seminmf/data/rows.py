@@ -15,7 +15,7 @@ from .._types import FloatArray, IntArray
 from ..compiled import state
 from ..compiled.codes import DESCEND, MEASURE, MULTIPLY, SUM
 from ..compiled.iteration import EDGES_PER_ITEM, iteration, phases_of
-from ..compiled.kernels import find_kernels, no_kernels
+from ..compiled.kernels import NO_KERNELS, find_kernels
 from ..compiled.products import padded_width
 from ..compiled.rooms import Sizes, make_room, no_graph
 from ..compiled.state import Point, Step
@@ -100,16 +100,25 @@ def unpacked_moment(moments: FloatArray, n_features: int, count: int, sparse: bo
     return np.ascontiguousarray(moments[0, : count * n_features].reshape(count, n_features).T)
 
 
-@dataclass
-class _Point:
-    codes: FloatArray
-    residuals: FloatArray
-    weights: FloatArray
-    edges: FloatArray
+def _points(n: int, codes: FloatArray, base: FloatArray, kept: bool) -> list[Point]:
+    """A run goes from one of these to the next, round and round.
 
-    @classmethod
-    def of(cls, n: int, codes: FloatArray, edges: FloatArray) -> _Point:
-        return cls(codes, np.empty(n, codes.dtype), np.empty(n, codes.dtype), edges)
+    Codes have two places, or three if the points from which steps start are ``kept``, which the
+    next codes then take; what is measured at the codes has two.
+    """
+    places = [codes, codes.copy(), np.empty_like(codes)] if kept else [codes, codes.copy()]
+    measured = [(np.empty(n, codes.dtype), np.empty(n, codes.dtype), base.copy()) for _ in range(2)]
+    points = []
+    for turn in range(6 if kept else 2):
+        residuals, weights, edges = measured[turn % 2]
+        following = places[(turn + 1) % 3] if kept else codes[:0]
+        points.append(
+            Point(
+                codes=places[turn % len(places)], residuals=residuals, weights=weights, edges=edges,
+                following=following,
+            )
+        )  # fmt: skip
+    return points
 
 
 class Rows:
@@ -152,14 +161,20 @@ class Rows:
             codes = np.concatenate([codes[numbering], codes[engine.n_samples :]])
             share = None if share is None else share[numbering]
         self._share = share
-        self._current = _Point.of(engine.n_samples, codes, self._graph.base.copy())
-        self._trial = _Point.of(engine.n_samples, codes.copy(), self._graph.base.copy())
-        # The points Y are kept only where neighbours want to see them before they have moved.
-        kept = self._coupled and rule.sequential
-        self._following = np.empty_like(codes if kept else codes[:0])
-        self._start_eta = 0.0
+        # Where steps start is kept only if neighbours want to see that before they have moved.
+        self._keeps = self._coupled and rule.sequential
+        self._points = _points(engine.n_samples, codes, self._graph.base, self._keeps)
+        self._turn, self._start_eta = 0, 0.0
         self._steps: dict[int, state.Step] = {}
         self.enter(engine, terms)
+
+    @property
+    def _current(self) -> Point:
+        return self._points[self._turn]
+
+    @property
+    def _trial(self) -> Point:
+        return self._points[(self._turn + 1) % len(self._points)]
 
     def enter(self, engine: Engine, terms: Any) -> None:
         """Go on with the same samples in other features."""
@@ -184,14 +199,13 @@ class Rows:
         self._grams = np.empty((shards * height, k), dtype)
         self._U, self._omega = np.zeros((m, width), dtype), np.empty((k, k), dtype)
         self._basis = state.Basis(U=self._U, omega=self._omega)
-        kernels = no_kernels()
         sums = state.Sums(
             losses=np.zeros(shards), penalties=np.zeros(shards), edges=np.zeros(items),
             moments=self._moments, grams=self._grams, totals=self._totals,
         )  # fmt: skip
         self._run = state.Run(
             samples=samples, cuts=self._cuts, graph=graph.structure,
-            terms=terms.structure, sums=sums, kernels=kernels,
+            terms=terms.structure, sums=sums, kernels=NO_KERNELS,
             phi=np.empty((n if self._coupled else 0, width), dtype), fit=np.empty(n, dtype),
             gathered=np.empty((gathered, m), dtype),
         )  # fmt: skip
@@ -200,14 +214,11 @@ class Rows:
         self._rooms = [
             make_room(
                 sizes, leads=thread == 0, gathers=gathers, own_phi=not self._coupled,
-                own_point=not len(self._following), sparse=engine.sparse,
+                own_point=not self._keeps, sparse=engine.sparse,
             )
             for thread in range(engine.team.crew.helpers + 1)
         ]  # fmt: skip
-        self._structures: dict[tuple[int, int, int], state.Point] = {}
-        self._old, self._new = self._structure(self._current), self._structure(self._trial)
-        step = self._step_of(self._rule)
-        find_kernels(kernels, dtype, self._run, self._rooms[0], self._old, step)
+        find_kernels(self._run, self._rooms[0], self._current, self._step_of(self._rule), dtype)
 
     # What a run asks of its rows
 
@@ -215,28 +226,25 @@ class Rows:
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float
     ) -> Statistics:
         """Everything that follows from the basis and the current codes, and the moments at them."""
-        return self._pass(self._old, basis, omega, _MEASURING, alpha, penalty, 0.0, 0.0)
+        return self._pass(self._current, basis, omega, _MEASURING, alpha, penalty, 0.0, 0.0)
 
     def advance(
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float, eta: float
     ) -> Statistics:
         """New codes into the trial point, and the moments at the point beyond them by ``eta``."""
         start = self._start_eta
-        return self._pass(self._new, basis, omega, self._rule, alpha, penalty, start, eta)
+        return self._pass(self._trial, basis, omega, self._rule, alpha, penalty, start, eta)
 
     def accept(self, eta: float) -> None:
         """Make the trial point the current one; the next step starts beyond it by ``eta``."""
-        self._current, self._trial = self._trial, self._current
-        if len(self._following):
-            self._trial.codes, self._following = self._following, self._trial.codes
-        self._old, self._new = self._new, self._structure(self._trial)
+        self._turn = (self._turn + 1) % len(self._points)
         self._start_eta = eta
 
     def restart(self) -> tuple[FloatArray, FloatArray]:
         """Have the next step start from the current codes themselves; returns their moments."""
         self._trial.codes[:] = self._current.codes
         self._start_eta = 0.0
-        found = self._pass(self._old, None, None, _SUMMING, 0.0, 0.0, 0.0, 0.0)
+        found = self._pass(self._current, None, None, _SUMMING, 0.0, 0.0, 0.0, 0.0)
         return found.moment, found.gram
 
     @property
@@ -281,7 +289,7 @@ class Rows:
             self._omega[:] = omega
         step = self._step_of(rule)
         step.change(alpha, penalty, start_eta, eta)
-        arguments = self._run, self._basis, self._old, new, step
+        arguments = self._run, self._basis, self._current, new, step
         for window in self._engine.storage.windows():
             window.show(self._run.samples, self._cuts)
             self._engine.team.call(iteration, self._rooms, arguments, self._phases)
@@ -294,13 +302,3 @@ class Rows:
         if rule.kind not in self._steps:
             self._steps[rule.kind] = rule.step(0.0, 0.0, 0.0, 0.0)
         return self._steps[rule.kind]
-
-    def _structure(self, point: _Point) -> Point:
-        """The point for compiled code. Codes change their places, so that there are several."""
-        key = id(point), id(point.codes), id(self._following)
-        if key not in self._structures:
-            self._structures[key] = state.Point(
-                codes=point.codes, residuals=point.residuals, weights=point.weights,
-                edges=point.edges, following=self._following,
-            )  # fmt: skip
-        return self._structures[key]

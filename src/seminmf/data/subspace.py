@@ -80,8 +80,7 @@ def krylov_features(
     features = np.empty((engine.n_samples, 2 * width), engine.dtype)
 
     def square_times(directions: FloatArray) -> FloatArray:
-        moment, features[:, :width] = engine.square_times(weights, directions)
-        return moment
+        return engine.square_times(weights, directions, features[:, :width])
 
     directions = krylov_directions(square_times, engine.n_features, width, engine.dtype)
     features[:, width:] = engine.times(np.ascontiguousarray(directions[:, width:]))

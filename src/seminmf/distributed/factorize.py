@@ -239,7 +239,8 @@ class _Fit:
         best.basis = basis
         best.codes = self.table.collect(self.shards, "codes")
         best.residuals = self.table.collect(self.shards, "residuals")
-        best.kkt_residual = kkt_from_sums(objective, basis, start.total(sums), plan.nonnegative)
+        rule = scheme_of(plan, self.table.shape[1]).basis
+        best.kkt_residual = kkt_from_sums(objective, basis, start.total(sums), rule)
 
 
 def factorize(

@@ -30,7 +30,7 @@ def weigh(shard: Shard, loss: Any, floor: float) -> None:
 
 def square_times(shard: Shard, directions: FloatArray) -> FloatArray:
     """Xᵀ(w∘(XD))."""
-    return shard.active.square_times(shard.weights, directions)[0]
+    return shard.active.square_times(shard.weights, directions)
 
 
 def _moment(shard: Shard) -> FloatArray:

@@ -8,6 +8,7 @@ apart: who has features from elsewhere builds an index with `index_of_features`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -66,7 +67,7 @@ class NeighbourIndex:
     samples : array or CSR array of shape (n_samples, n_features)
     n_neighbors : int
         How many others a sample is next to, if there are as many.
-    recipe : Recipe
+    recipe : Recipe, or a function that returns one, which is called when it is first needed
     transformer : object
         A scikit-learn neighbours transformer that was fitted to the samples, to be asked in the
         place of the recipe; `NeighbourIndex.by_transformer` fits one.
@@ -75,11 +76,11 @@ class NeighbourIndex:
     """
 
     def __init__(
-        self, samples: Any, n_neighbors: int, recipe: Recipe | None = None, transformer: Any = None,
-        whole: bool = True,
+        self, samples: Any, n_neighbors: int, recipe: Recipe | Callable[[], Recipe] = Recipe,
+        transformer: Any = None, whole: bool = True,
     ) -> None:  # fmt: skip
         self.samples, self.n_neighbors, self.whole = samples, n_neighbors, whole
-        self.recipe, self.transformer = recipe or Recipe(), transformer
+        self._recipe, self.transformer = recipe, transformer
         self._search: Search | None = None
         self._known: KnownRows | None = None
 
@@ -93,10 +94,16 @@ class NeighbourIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         """What was built is not part of a copy: the recipe is."""
-        return {**self.__dict__, "_search": None, "_known": None}
+        return {**self.__dict__, "_recipe": self.recipe, "_search": None, "_known": None}
 
     def __len__(self) -> int:
         return int(self.samples.shape[0])
+
+    @property
+    def recipe(self) -> Recipe:
+        if not isinstance(self._recipe, Recipe):
+            self._recipe = self._recipe()
+        return self._recipe
 
     @property
     def search(self) -> Search:

@@ -130,7 +130,8 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _keep(self, trained: Trained, weights: FloatArray | None) -> None:
         solution = trained.solution
         self.components_ = np.ascontiguousarray(solution.basis.T)
-        self.codes_ = solution.codes + solution.codes.dtype.type(0)  # no −0.0
+        self.codes_ = solution.codes
+        self.codes_ += 0  # no −0.0
         self.n_active_ = int((self.components_.any(axis=1) & self.codes_.any(axis=0)).sum())
         self.residuals_ = solution.residuals
         self.objective_history_ = np.array(solution.history)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,9 +133,10 @@ def _build_graph(
         index, links = NeighbourIndex.by_transformer(graph, X)
         return graphs.symmetric(links), links, index
     exact = isinstance(graph, str) and graph == "knn"
-    recipe = Recipe() if exact else automatic_recipe(X, settings.n_components, p)
+    recipe = Recipe if exact else partial(automatic_recipe, X, settings.n_components, p)
     index = NeighbourIndex(X, p, recipe)
     if sp.issparse(graph):
+        # Whether there will be new samples to find neighbours for is not known yet.
         return graphs.given_graph(graph, X.shape[0]), None, index
     links = index.links()
     return graphs.symmetric(links), links, index
@@ -142,9 +144,9 @@ def _build_graph(
 
 def _description(graph: Any, matrix: sp.csr_array, index: NeighbourIndex) -> dict[str, Any]:
     """What ``graph_`` says."""
-    n, directions = matrix.shape[0], index.recipe.directions
-    made = {"search": "given", "samples": n, "edges": matrix.nnz // 2}
+    made = {"search": "given", "samples": matrix.shape[0], "edges": matrix.nnz // 2}
     if isinstance(graph, str):
+        directions = index.recipe.directions
         search = "approximate" if index.recipe.approximate else "exact"
         features = index.samples.shape[1] if directions is None else directions.shape[1]
         made.update(search=search, features=features, recall=index.search.recall)

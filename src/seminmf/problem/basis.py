@@ -109,7 +109,7 @@ class NonnegativeBasis:
             for factor in (basis.U, updated)
         )  # fmt: skip
         run, room = run_without_samples(m, dtype), make_room(Sizes(0, 0, k, k, dtype))
-        find_kernels(run.kernels, dtype, run, room, old, self._step)
+        find_kernels(run, room, old, self._step, dtype)
         gram, bounds = np.ascontiguousarray(gram, dtype), np.array([0, m])
         nonnegative_basis(run, room, np.arange(m), bounds, moment, gram, old, new, self._step)
         return Basis.of(updated)

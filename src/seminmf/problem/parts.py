@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import lru_cache
+from math import isfinite
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from .._types import FloatArray
 TRIED = np.geomspace(1e-3, 1e3, 61)
 # Differences of a function at x(1 ± this) against its slope, and how far they may be apart.
 _STEP, _APART = 1e-5, 1e-3
+_NUMBERS = (int, float, np.number)
 
 
 class Part(BaseEstimator):
@@ -74,13 +76,14 @@ class Part(BaseEstimator):
         """The parameters as finite numbers."""
         if not argument_names(self.value):
             return ()
-        for name, value in self.parameters.items():
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not number or not np.isfinite(value):
+        parameters = self.parameters
+        for name, value in parameters.items():
+            number = isinstance(value, _NUMBERS) and not isinstance(value, bool)
+            if not number or not isfinite(value):
                 raise ValueError(
                     f"{type(self).__name__}: {name} must be a finite number, got {value!r}."
                 )
-        return tuple(float(value) for value in self.parameters.values())
+        return tuple(map(float, parameters.values()))
 
 
 @lru_cache(maxsize=64)

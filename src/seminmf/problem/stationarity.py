@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._types import FloatArray
+from ..compiled.rooms import no_graph
+from ..compiled.stationarity import newton_steps
 from ..data import Engine, Visited
 from ..graph.prepared import NeighbourGraph
-from .basis import Basis, LeastSquaresBasis
+from .basis import Basis, BasisRule, NonnegativeBasis
 from .objective import Objective
 
 
@@ -32,11 +33,11 @@ def kkt_residual(
     share: FloatArray | None,
     factors: tuple[FloatArray, FloatArray],
     residuals: FloatArray,
-    nonnegative: bool,
+    rule: BasisRule,
 ) -> float:
     """The larger of the two relative residuals described above, at ``factors`` = (U, V)."""
     sums = stationarity_sums(objective, engine, graph, share, factors, residuals)
-    return kkt_from_sums(objective, factors[0], sums, nonnegative)
+    return kkt_from_sums(objective, factors[0], sums, rule)
 
 
 @dataclass(frozen=True)
@@ -71,32 +72,27 @@ def stationarity_sums(
     return Sums(step, size, engine.adjoint_times(weighted), own.T @ weighted)
 
 
-def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, nonnegative: bool) -> float:
+def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, rule: BasisRule) -> float:
     """The same as `kkt_residual` from what all rows contribute."""
     moment, gram = sums.moment, sums.gram
     beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
-    system = gram + np.diag(now.ridge(beta, floor))
-    if nonnegative:
-        delta = basis - np.maximum(basis - _newton(basis @ system - moment, system.diagonal()), 0)
+    system = gram.astype(np.float64)
+    diagonal = np.einsum("ii->i", system)
+    diagonal += now.ridge(beta, floor)
+    if isinstance(rule, NonnegativeBasis):
+        # Where there is no curvature there is no step, and nothing is measured.
+        step = basis @ system - moment
+        np.divide(step, diagonal, out=step, where=diagonal > 0)
+        step[:, diagonal <= 0] = 0
+        delta = basis - np.maximum(basis - step, 0)
     else:
-        delta = basis - LeastSquaresBasis().step(moment, gram, now, beta, floor).U
-    of_basis = _ratio(
-        float(((delta @ system) * delta).sum()), float(((basis @ system) * basis).sum())
-    )
+        delta = basis - rule.step(moment, gram, now, beta, floor).U
+    of_basis = _ratio(float(np.vdot(delta @ system, delta)), float(np.vdot(basis @ system, basis)))
     return float(np.sqrt(max(_ratio(sums.step, sums.size), of_basis, 0)))
 
 
 def _ratio(step: float, size: float) -> float:
     return step / size if size > 0 else 0.0
-
-
-def _newton(gradient: FloatArray, curvature: FloatArray) -> FloatArray:
-    """The step to the minimum; none where there is no curvature, which then measures nothing."""
-    curvature = np.broadcast_to(curvature, gradient.shape)
-    step: FloatArray = np.divide(
-        gradient, curvature, out=np.zeros_like(gradient), where=curvature > 0
-    )
-    return step
 
 
 def _codes_step(
@@ -108,32 +104,27 @@ def _codes_step(
     weights: FloatArray,
 ) -> tuple[float, float]:
     """Numerator and denominator of r_V²."""
-    basis, codes = factors
-    omega, penalty = basis.T @ basis, objective.penalty
-    pull: Any = None
-    degree: FloatArray = np.zeros(0)
+    basis, codes = factors[0], np.ascontiguousarray(factors[1])
+    omega, penalty, alpha = basis.T @ basis, objective.penalty, float(objective.alpha)
+    nothing = np.zeros(0, codes.dtype)
+    structure, edges = no_graph(codes.dtype), nothing
     if graph is not None:
         edges = graph.edge_weights(codes, objective.terms(codes.dtype, 0.0))
-        laplacian = sp.csr_array(
-            (edges, graph.indices, graph.indptr), shape=(engine.n_samples, len(codes))
-        )
-        pull = laplacian @ codes
-        degree = np.asarray(laplacian.sum(axis=1)).ravel()
+        structure = graph.structure
 
     def visit(rows: slice, _: Visited, phi: Any) -> tuple[float, float]:
-        part, d = codes[rows], weights[rows, None]
-        gradient = d * (part @ omega - phi)
-        curvature = d * omega.diagonal()
-        if pull is not None:
-            stiff = degree[rows, None]
-            gradient = gradient + objective.alpha * (stiff * part - pull[rows])
-            curvature = curvature + objective.alpha * stiff
+        push, ridge = nothing.reshape(0, 1), nothing
         if penalty is not None:
-            half = 0.5 * objective.mu * (1.0 if share is None else share[rows, None])
-            gradient = gradient + half * (penalty.measure(part)[1] + penalty.curvature * part)
-            curvature = curvature + half * penalty.curvature
-        step = part - np.maximum(part - _newton(gradient, curvature), 0)
-        return float((curvature * step * step).sum()), float((curvature * part * part).sum())
+            part = codes[rows]
+            ridge = np.full(len(part), 0.5 * objective.mu, codes.dtype)
+            if share is not None:
+                ridge *= share[rows]
+            push = ridge[:, None] * (penalty.measure(part)[1] + penalty.curvature * part)
+            ridge *= penalty.curvature
+        found: tuple[float, float] = newton_steps(
+            rows.start, phi, codes, omega, weights, structure, edges, alpha, push, ridge
+        )
+        return found
 
     steps, sizes = zip(*engine.map_rows(basis, visit), strict=True)
     return sum(steps), sum(sizes)

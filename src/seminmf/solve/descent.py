@@ -46,6 +46,9 @@ class _Point:
 class Descent:
     """The state of one run and the steps that change it."""
 
+    value: float
+    """J at the present point."""
+
     def __init__(
         self,
         space: Space,
@@ -77,8 +80,7 @@ class Descent:
         self._current = _Point(measured, found)
         self._moments = found.moment, found.gram
         self._from_codes = True
-        if self.scheme.accelerate:
-            self._rescale()
+        self._rescale()
 
     def _take_up(self, space: Space) -> None:
         self.space = space
@@ -96,11 +98,6 @@ class Descent:
         return 0.0 if self._graph is None else self.objective.alpha
 
     # What the solution is
-
-    @property
-    def value(self) -> float:
-        """J."""
-        return self._value(self._current)
 
     def _value(self, point: _Point) -> float:
         found = point.found
@@ -170,6 +167,7 @@ class Descent:
         loss, graph_penalty, codes_penalty = state["terms"].tolist()
         found = Statistics(loss, graph_penalty, codes_penalty, *self._moments)
         self._current = _Point(Basis(**state["basis"]), found)
+        self.value = self._value(self._current)
 
     # One iteration
 
@@ -207,8 +205,7 @@ class Descent:
         self._current = trial
         self._moments = trial.found.moment, trial.found.gram
         self._from_codes = eta == 0
-        if self.scheme.accelerate:
-            self._rescale()
+        self._rescale()
 
     def _step_back(self) -> None:
         """The next iteration starts from V itself."""
@@ -217,12 +214,14 @@ class Descent:
 
     def _rescale(self) -> None:
         """Make the best of the scale of V against U, by changing the weights instead of both."""
-        found = self._current.found
-        change = self.objective.best_scale(
-            found.graph_penalty, found.codes_penalty, self._current.basis.penalty
-        )
-        self.objective = self.objective.rescaled(change)
-        self.scale *= change
+        if self.scheme.accelerate:
+            found = self._current.found
+            change = self.objective.best_scale(
+                found.graph_penalty, found.codes_penalty, self._current.basis.penalty
+            )
+            self.objective = self.objective.rescaled(change)
+            self.scale *= change
+        self.value = self._value(self._current)
 
     # Spaces
 

@@ -52,9 +52,6 @@ ROUND_OFF = {8: 1e-14, 4: 1e-6}
 # With so many features per component a second sweep over the codes takes little beside the products
 # with X. More than two bring nothing (docs/constants.md).
 _FEATURES_FOR_TWO_SWEEPS = 12
-# Samples with more features than samples are compressed at once if that costs no more than so many
-# iterations: few fits end before.
-_FEWEST_ITERATIONS = 12
 
 
 Weights = tuple[float, float, float]
@@ -128,14 +125,13 @@ def _space(
     With a graph, which takes many iterations, in the leading directions if the start comes from
     them. Without one the start is so near to the end that they bring nothing.
     """
-    space = Space(engine)
     if isinstance(plan.init, tuple):
-        return compression.space or space
+        return compression.space or Space(engine)
     if not looks_at_data(plan, number) or plan.nonnegative:
-        return space
-    space = (
-        compression.at_once(np.inf if starts.few_samples(engine) else _FEWEST_ITERATIONS) or space
-    )
+        return Space(engine)
+    # With more than a few samples it waits: compressing all of them early was slower.
+    most = np.inf if starts.few_samples(engine) else 0.0
+    space = compression.at_once(most) or Space(engine)
     if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
         weights = _start_weights(plan, engine, share)
         return leading_subspace(space, plan.n_components, weights) or space
@@ -349,6 +345,7 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
     best: Solution | None = None
     with engine:
         plan = _with_scale(plan, engine, share)
+        scheme = scheme_of(plan, engine.n_features)
         checkpoint, found, first, space = plan.checkpoint, None, 0, None
         if checkpoint is not None and checkpoint.found is not None:
             found = checkpoint.found
@@ -377,7 +374,6 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
                 space = _known_space(plan, engine, compression, share, found["run"]["descent"])
                 start, local = _known_factors(found["run"]["descent"]), objective
             waiting = None if plan.nonnegative else compression
-            scheme = scheme_of(plan, engine.n_features)
             descent = Descent(space, local, scheme, graph, share, start, waiting)
             space = None  # its arrays are as large as the codes, and so are those of the start
             del start
@@ -403,7 +399,7 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
                 _polish(best, share)
         best.kkt_residual = kkt_residual(
             best.problem, best.space.engine, graph, share, (best.basis, best.codes),
-            best.residuals, plan.nonnegative,
+            best.residuals, scheme.basis,
         )  # fmt: skip
         best.lift()
     return best, plan

@@ -106,7 +106,8 @@ class Finish:
     def _candidates(self, solution: Solution) -> Iterator[NDArray[np.bool_]]:
         """Sets of parts to try without, the largest first."""
         lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
-        weights = solution.codes.sum(axis=0, dtype=np.float64) * lengths
+        codes = solution.codes
+        weights = (np.ones(len(codes), codes.dtype) @ codes) * lengths
         # A run of a given number of iterations ends where it ends.
         if self.stopping.tol > 0 and not solution.objective < self.nothing:
             yield np.ones(len(weights), np.bool_)
@@ -114,6 +115,8 @@ class Finish:
         tried = None
         for share in _SLIGHT:
             without = shares <= share
+            if not without.any():
+                return  # nor with smaller shares
             present = lengths[without].any() or solution.codes[:, without].any()
             if present and (tried is None or (without != tried).any()):
                 yield without

@@ -50,14 +50,15 @@ def nonnegative_codes(
 
     def visit(rows: slice, visited: Visited, phi: Any) -> None:
         found = codes[rows] * units
-        doubtful = nnls_rows(phi.astype(np.float64), omega, np.zeros(len(found)), found)
+        phi = phi.astype(np.float64, copy=False)
+        doubtful = nnls_rows(phi, omega, np.zeros(len(found)), found)
         if doubtful.any():
             orthonormal, factor = np.linalg.qr(exact)
             targets = visited.chosen(np.flatnonzero(doubtful)).times(orthonormal)
             again = np.empty((len(targets), len(units)))
             careful_rows(targets, factor, again)
             found[doubtful] = again
-        codes[rows] = found / units
+        np.divide(found, units, out=codes[rows])
 
     engine.map_rows(exact.astype(basis.dtype, copy=False), visit)
 
@@ -120,7 +121,7 @@ def solve_codes(
     """
     plain = objective.penalty is None
     if links is None or anchors is None:
-        before = codes.copy()
+        before = codes if plain else codes.copy()
         nonnegative_codes(engine, basis, codes)
         # Every loss grows, so that the shortest residual is the best, unless a penalty counts too.
         if not plain:

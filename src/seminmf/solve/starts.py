@@ -6,6 +6,7 @@ No start is best for all data; `docs/starts.md` has the measurements behind ``"a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -66,7 +67,8 @@ def svd_start(
     # here makes a copy of the scores, which may be as large as memory allows.
     tails = np.zeros(scores.shape[1])
     for rows in _pieces(len(scores)):
-        tails += weights[rows] @ (scores[rows] ** 3)
+        some = scores[rows]
+        tails += weights[rows] @ (some * some * some)  # a power takes thirty times as long
     flip = np.where(tails < 0, engine.dtype.type(-1), engine.dtype.type(1))
     axes *= flip
     scores *= flip
@@ -207,7 +209,7 @@ def _leading_axes(
         return lift(axes), scores
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(POWER_PASSES):
-        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0], keep=False)[0]
+        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0])
     directions = np.linalg.qr(directions)[0]
     scores = engine.times(directions)
     turn = eigenvectors(scores.T @ (weights * scores), width)
@@ -223,19 +225,27 @@ def eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
     """
     size = len(symmetric)
     first = size - count
-    sytrd, stemr, ormqr = la.get_lapack_funcs(("sytrd", "stemr", "ormqr"), (symmetric,))
+    sytrd, stemr, ormqr = _eigensolvers(symmetric.dtype)
     if size > 1:
         # Room for blocks of columns, where there are enough of them for blocks to be faster.
         room = 32 * size if size > 64 else 1
-        reflections, diagonal, beside, scales, _ = sytrd(symmetric.T, lower=1, lwork=room)
+        reflections, diagonal, neighbours, scales, _ = sytrd(symmetric.T, lower=1, lwork=room)
         if isfinite(diagonal.sum()):
-            # The 2 asks for eigenvectors by number; one more place than there are neighbours.
-            _, _, turned, failure = stemr(diagonal, np.append(beside, 0), 2, 0, 0, first + 1, size)
+            beside = np.empty_like(diagonal)  # one more place than there are neighbours
+            beside[:-1], beside[-1] = neighbours, 0
+            # The 2 asks for eigenvectors by number.
+            _, _, turned, failure = stemr(diagonal, beside, 2, 0, 0, first + 1, size)
             if failure == 0:
                 vectors = np.array(turned[:, count - 1 :: -1], order="C")
                 vectors[1:] = ormqr("L", "N", reflections[1:, :-1], scales, vectors[1:], count)[0]
                 return vectors
     return np.array(la.eigh(symmetric, subset_by_index=[first, size - 1])[1][:, ::-1], order="C")
+
+
+@lru_cache(maxsize=2)
+def _eigensolvers(dtype: Any) -> Any:
+    """To a tridiagonal matrix, its eigenvectors, and back."""
+    return la.get_lapack_funcs(("sytrd", "stemr", "ormqr"), dtype=dtype)
 
 
 def few_samples(engine: Engine) -> bool:

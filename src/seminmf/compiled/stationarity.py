@@ -1,0 +1,43 @@
+"""How far codes are from their best: the sums of `problem.stationarity`."""
+
+import numpy as np
+
+from .jit import borrowing
+
+
+@borrowing
+def newton_steps(first, phi, codes, omega, weights, graph, edges, alpha, push, ridge):
+    """Σ h (v − [v − g/h]₊)² and Σ h v² over the codes of the samples from ``first`` on.
+
+    g and h are gradient and curvature of the quadratic that touches the objective, halved; where
+    there is no curvature nothing is measured. ``phi`` has a row for each of the samples, and is
+    used up. So have ``push`` and ``ridge``, what a penalty adds to gradient and curvature, unless
+    they are empty; ``edges`` are empty without a graph.
+    """
+    k = omega.shape[0]
+    steps = sizes = 0.0
+    for r in range(phi.shape[0]):
+        i = first + r
+        weight, stiffness = np.float64(weights[i]), 0.0
+        for q in range(k):
+            phi[r, q] *= weight
+        if edges.shape[0] > 0:
+            for e in range(graph.indptr[i], graph.indptr[i + 1]):
+                pull, j = alpha * edges[e], graph.indices[e]
+                stiffness += pull
+                for q in range(k):
+                    phi[r, q] += pull * codes[j, q]
+        for q in range(k):
+            v, gradient = np.float64(codes[i, q]), 0.0
+            for p in range(k):
+                gradient += codes[i, p] * omega[q, p]
+            gradient = weight * gradient + stiffness * v - phi[r, q]
+            curvature = weight * omega[q, q] + stiffness
+            if push.shape[0] > 0:
+                gradient += push[r, q]
+                curvature += ridge[r]
+            if curvature > 0:
+                step = v - max(v - gradient / curvature, 0.0)
+                steps += curvature * step * step
+                sizes += curvature * v * v
+    return steps, sizes
