@@ -77,7 +77,7 @@ def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, nonnegati
     beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
     system = gram + np.diag(now.ridge(beta, floor))
     if nonnegative:
-        delta = basis - np.maximum(basis - _newton(basis @ system - moment, system.diagonal()), 0)
+        delta = _newton(basis, basis @ system - moment, system.diagonal())
     else:
         delta = basis - LeastSquaresBasis().step(moment, gram, now, beta, floor).U
     of_basis = _ratio(
@@ -90,12 +90,15 @@ def _ratio(step: float, size: float) -> float:
     return step / size if size > 0 else 0.0
 
 
-def _newton(gradient: FloatArray, curvature: FloatArray) -> FloatArray:
-    """The step to the minimum; none where there is no curvature, which then measures nothing."""
+def _newton(factor: FloatArray, gradient: FloatArray, curvature: FloatArray) -> FloatArray:
+    """The step down to the minimum over factor ≥ 0, which is no longer than to zero; none where
+    there is no curvature, which then measures nothing.
+    """
     curvature = np.broadcast_to(curvature, gradient.shape)
     step: FloatArray = np.divide(
-        gradient, curvature, out=np.zeros_like(gradient), where=curvature > 0
-    )
+        np.minimum(gradient, curvature * factor), curvature, out=np.zeros_like(gradient),
+        where=curvature > 0,
+    )  # fmt: skip
     return step
 
 
@@ -132,7 +135,7 @@ def _codes_step(
             half = 0.5 * objective.mu * (1.0 if share is None else share[rows, None])
             gradient = gradient + half * (penalty.measure(part)[1] + penalty.curvature * part)
             curvature = curvature + half * penalty.curvature
-        step = part - np.maximum(part - _newton(gradient, curvature), 0)
+        step = _newton(part, gradient, curvature)
         return float((curvature * step * step).sum()), float((curvature * part * part).sum())
 
     steps, sizes = zip(*engine.map_rows(basis, visit), strict=True)
