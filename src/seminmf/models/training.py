@@ -186,6 +186,7 @@ def train(
         settings.check_stream(X)
     low, high = entry_range(X)
     check.check_range(low, high, settings.nonnegative, X.dtype)
+    settings.check_proportions(max(-low, high), X.dtype)
     unit = unit_of(max(-low, high), X.dtype)
     trained = _train(divided(X, unit), settings.in_units(unit), weights).in_units_of_x(unit)
     warn_of(trained.solution, settings if complain else replace(settings, tol=0.0))
@@ -284,10 +285,11 @@ def _expand(solution: Solution, X: Any, member: IntArray, projector: Projector) 
 def warn_of(solution: Solution, settings: Settings) -> None:
     """Say how a fit ended that did not end well."""
     if solution.status is Status.NONFINITE:
+        other = ', or use solver="cd", which takes such steps back' * (settings.solver == "mu")
         raise FloatingPointError(
-            f"The objective became {solution.objective} after {len(solution.history)} iterations. "
-            "Standardize X (its entries differ by too many orders of magnitude), or use "
-            'solver="cd", which takes such steps back.'
+            "The objective left the range of floating-point numbers in iteration "
+            f"{len(solution.history)}. Standardize X (its entries differ by too many orders of "
+            f"magnitude){other}."
         )
     if solution.status is Status.MAX_ITER and settings.tol > 0:
         warnings.warn(
