@@ -17,7 +17,7 @@ _DEPENDENT = 1e-10
 # the scale of a vector may go to its codes.
 VANISHED = 1e-290
 # Dual feasibility: a gradient below this share of the largest |φ| (unit columns) counts as zero.
-DUAL = 1e-11
+DUAL = 1e-14
 # Reweighting: lengths below this share of the sample's own are not told from zero; it stops when
 # the objective of a sample falls by less than a share, so many times in a row, or after so many
 # rounds of so many sweeps.

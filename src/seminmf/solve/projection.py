@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
 from ..compiled.careful import careful_rows
@@ -18,6 +19,9 @@ from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
 from ..problem.penalties import CodesPenalty
 
+# Normal equations have half the digits. They are solved again for residuals below this share of the
+# parts that cancel in them, to correct codes by up to the other shares.
+_CANCELLED, _CORRECTED = 1e-4, (1e-3, 1e-6)
 # Landmarks are the same each time.
 _SEED = 0
 
@@ -43,14 +47,20 @@ def nonnegative_codes(
         engine.map_rows(basis, visit_tied)
         return
     # Without a tie the scale of a part may be anywhere between basis and codes. In units of its
-    # own, a power of two, no product leaves the range of numbers.
+    # own, a power of two, no product leaves the range of numbers. Products are in double precision:
+    # directions that are nearly dependent make their round-off many times larger.
     units = np.ldexp(1.0, np.frexp(np.abs(basis).max(axis=0))[1])
     exact = basis.astype(np.float64) / units
     omega = exact.T @ exact
+    lengths = np.sqrt(omega.diagonal())
 
     def visit(rows: slice, visited: Visited, phi: Any) -> None:
         found = codes[rows] * units
-        doubtful = nnls_rows(phi.astype(np.float64), omega, np.zeros(len(found)), found)
+        doubtful = nnls_rows(phi, omega, np.zeros(len(found)), found)
+        squares = engine.squares[rows] - np.einsum("ij,ij->i", found, phi)
+        near = np.flatnonzero(~doubtful & (squares <= (_CANCELLED * (found @ lengths)) ** 2))
+        if len(near):
+            doubtful[near] = _refine(visited.chosen(near), exact, omega, near, found)
         if doubtful.any():
             orthonormal, factor = np.linalg.qr(exact)
             targets = visited.chosen(np.flatnonzero(doubtful)).times(orthonormal)
@@ -59,7 +69,25 @@ def nonnegative_codes(
             found[doubtful] = again
         codes[rows] = found / units
 
-    engine.map_rows(exact.astype(basis.dtype, copy=False), visit)
+    engine.map_rows(exact, visit)
+
+
+def _refine(
+    visited: Visited, basis: FloatArray, omega: FloatArray, rows: IntArray, codes: FloatArray
+) -> NDArray[np.bool_]:
+    """Some solutions of normal equations with all their digits, in place: those for what they leave
+    are added. Returns whether they have to be doubted even so.
+
+    Corrections may have any sign, so that a small share of the codes is asked for again with them.
+    """
+    doubtful = np.zeros(len(rows), np.bool_)
+    for share in _CORRECTED:
+        again = share * codes[rows]
+        left = (visited.dense() - codes[rows] @ basis.T) @ basis + again @ omega
+        corrected = again.copy()
+        doubtful |= nnls_rows(left, omega, np.zeros(len(rows)), corrected)
+        codes[rows] += corrected - again
+    return doubtful
 
 
 def _reweighted_codes(
