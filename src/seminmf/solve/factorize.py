@@ -233,24 +233,38 @@ def _polish(solution: Solution, share: FloatArray | None) -> None:
     """Codes that are exactly optimal for the final basis; part of the last iteration.
 
     Without a graph each sample's code is then the solution of its own problem, which is what
-    ``transform`` gives. Parts of which rounding alone is left, beside the longest, are zero: codes
-    that use them would be enormous.
+    ``transform`` gives. Parts of which rounding alone is left, beside the longest and beside what
+    samples have of others, are zero: codes that use them would be enormous.
     """
     engine, objective = solution.space.engine, solution.problem
-    lengths = np.linalg.norm(solution.basis, axis=0)
-    left = lengths > ROUND_OFF[solution.basis.itemsize] * lengths.max()
-    basis, codes = np.where(left, solution.basis, 0), solution.codes.copy()
+    lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
+    used = lengths * solution.codes.max(axis=0)
+    least = ROUND_OFF[solution.basis.itemsize]
+    left = (lengths > least * lengths.max()) | (used > least * used.max())
+    basis, before = np.where(left, solution.basis, 0), np.where(left, solution.codes, 0)
+    codes = before.copy()
     if codes.shape[1] > min(engine.n_samples, engine.n_features):
         # The solution is not unique: take the one that ``transform`` arrives at.
         codes[:] = 0
     solve_codes(engine, basis, objective, codes)
     residuals = engine.residuals(basis, codes)
-    loss, penalty = objective.loss.total(residuals, share), objective.codes_penalty(codes, share)
-    value = objective.total(loss, 0.0, penalty, float(lengths[left].sum()))
     nothing = objective.loss.total(np.sqrt(engine.squares), share)
-    if value <= solution.objective + ROUND_OFF[codes.itemsize] * nothing:
+    most = solution.objective + ROUND_OFF[codes.itemsize] * nothing
+
+    def value() -> float:
+        loss, penalty = (
+            objective.loss.total(residuals, share),
+            objective.codes_penalty(codes, share),
+        )
+        return objective.total(loss, 0.0, penalty, float(lengths[left].sum()))
+
+    if objective.penalty is None and value() > most:
+        # By round-off, and with an enormous weight even that counts.
+        worse = residuals > solution.residuals
+        codes[worse], residuals[worse] = before[worse], solution.residuals[worse]
+    if value() <= most:
         solution.basis, solution.codes, solution.residuals = basis, codes, residuals
-        solution.history[-1] = value
+        solution.history[-1] = value()
 
 
 def _around(
