@@ -212,7 +212,7 @@ def _parameters(rng: Any, name: str, n: int, m: int, scale: float) -> dict[str, 
     most = min(n, m) if nonnegative else n
     k = int(_pick(rng, (1, 2, 3, most, max(1, most - 1), int(rng.integers(1, most + 1)))))
     k = min(k, most + (rng.random() < 0.03), 60)
-    unit = min(max(scale, 1e-150), 1e150) if rng.random() < 0.9 else 1.0
+    unit = min(max(scale, 1e-140), 1e140) if rng.random() < 0.9 else 1.0
     found: dict[str, Any] = {
         "n_components": k, "solver": _pick(rng, ("cd", "cd", "mu")),
         "init": _pick(rng, ("auto", "auto", "random", "svd", "kmeans", "exemplar", "given")),

@@ -23,7 +23,7 @@ _TOLD = re.compile(r"makes the \w+ penalty as small as one likes|graph is not sy
 # Why a fit may be refused: each says what is wrong and what to do.
 REFUSALS = {
     "constant": r"X is constant",
-    "range": r"Rescale X|must be between 1e-150|contains infinity or a value too large",
+    "range": r"Rescale X|must be between 1e-150|NaN or infinity",
     "components": r"n_components=\d+ is larger than",
     "neighbours": r"n_neighbors=\d+ must be smaller|Expected n_neighbors",
     "samples": r"minimum of 2 is required|Found array with 1 sample",
@@ -33,11 +33,15 @@ REFUSALS = {
 }
 # How exactly a length ‖a − b‖ is known, in units of the round-off of ‖a‖ + ‖b‖; and J beside that.
 _UNITS, _RELATIVE = 200, 1e-9
-# Residuals below this share of the longest sample are those of samples that are fitted exactly.
-_EXACT = 1e-6
+# Squares of lengths below this share of the largest entry leave the range of numbers; by the bytes
+# of a number.
+_VANISHING = {8: 1e-140, 4: 1e-13}
+# Floors of ``mu``: the paper's, for data that are not divided by their size, and by the bytes of a
+# number the share of a typical sample, which is no longer than the longest, below which none is.
+_PAPER, _FLOOR = 1e-10, {8: 1e-14, 4: 1e-6}
 # Normal equations have half the digits: a solver of a sample's problem may stop this much above its
 # minimum.
-_SOLVED = 1e-5
+_SOLVED = 1e-7
 
 
 class FailureError(AssertionError):
@@ -91,7 +95,8 @@ class _Fitted:
     def residuals(self, V: Array) -> tuple[Array, Array]:
         """‖x − Uv‖ and how exactly it is known."""
         lengths = np.linalg.norm(self.X, axis=1) + V @ self.sizes
-        return reference.residuals(self.X, self.U, V), _UNITS * self.eps * lengths
+        error = _UNITS * self.eps * lengths + _VANISHING[self.model.codes_.itemsize]
+        return reference.residuals(self.X, self.U, V), error
 
     def rho(self, t: Array) -> Array:
         return np.asarray(reference.rho(self.loss, t, self.scale))
@@ -135,6 +140,30 @@ class _Fitted:
         return float(found), float(doubt + _UNITS * self.eps * abs(found))
 
     @property
+    def rises_of_mu(self) -> float:
+        """By how much J may rise by ``mu``.
+
+        What it lowers is J with lengths t below a floor ε as (t²/ε + ε)/2, by steps of which sums
+        of weights 1/t times squares are known to round-off: with lengths at the floor few digits
+        are left of the rest.
+        """
+        model, (first, share) = self.model, self.samples()
+        lengths, unit = np.linalg.norm(self.X, axis=1), self.unit**self.power
+        paper = _PAPER * max(2.0, 1 / self.unit if self.unit >= 2.0**-20 else 0.0)
+        floor, digits = max(paper, _FLOOR[model.codes_.itemsize] * lengths.max()), _UNITS * self.eps
+        r, _ = self.residuals(self.V)
+        d = reference.slope_per_length(self.loss, r, self.scale, floor)
+        found = share @ (self.rho(floor) + digits * d * (lengths + self.V @ self.sizes) ** 2)[first]
+        found += model.beta_ / unit * self.unit * len(self.sizes) * floor
+        if getattr(model, "alpha_", 0) > 0:
+            i, j, w = self.edges(first)
+            t = np.linalg.norm(self.V[i] - self.V[j], axis=1)
+            size = np.linalg.norm(self.V[i], axis=1) + np.linalg.norm(self.V[j], axis=1)
+            weights = digits / np.maximum(t, _PAPER) * size**2
+            found += model.alpha_ / unit * (w @ (_PAPER + weights))
+        return float(found)
+
+    @property
     def nothing(self) -> float:
         """J of U = V = 0."""
         first, share = self.samples()
@@ -176,22 +205,17 @@ def _value(fitted: _Fitted) -> None:
 
 
 def _descent(fitted: _Fitted) -> None:
-    """No rise but by round-off; by ``mu`` also where samples or edges have been fitted exactly.
-
-    There weights 1/length leave too few digits for its formulas (see the documentation of mu).
-    """
-    model, history = fitted.model, fitted.model.objective_history_
+    """No rise but by round-off, of which ``mu`` has more."""
+    history = fitted.model.objective_history_
     rises = np.diff(history, prepend=history[0])
     _, doubt = fitted.terms()
     worst = rises / fitted.unit**fitted.power - doubt - _UNITS * fitted.eps * fitted.nothing
-    if worst.max() <= 0:
-        return
-    r, _ = fitted.residuals(fitted.V)
-    exact = r.min() <= _EXACT * np.linalg.norm(fitted.X, axis=1).max()
-    if model.solver == "mu" and exact and not model.loss_.quadratic:
-        return
-    t = int(worst.argmax())
-    raise FailureError(f"rise by {model.solver}", f"{history[t - 1]:.10g} to {history[t]:.10g}")
+    if fitted.model.solver == "mu":
+        worst -= fitted.rises_of_mu
+    if worst.max() > 0:
+        t = int(worst.argmax())
+        told = f"{history[t - 1]:.10g} to {history[t]:.10g}"
+        raise FailureError(f"rise by {fitted.model.solver}", told)
 
 
 def _transform(fitted: _Fitted) -> None:
