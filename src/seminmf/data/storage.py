@@ -69,6 +69,10 @@ class Visited:
             low, high = min(low, 0.0), max(high, 0.0)
         return low, high
 
+    def misfit_times(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
+        """(X_b − V Uᵀ) · U, by the explicit difference."""
+        return (self.dense() - codes @ basis.T) @ basis
+
     def residuals(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖ for each row, by the explicit difference.
 

@@ -250,21 +250,28 @@ def _polish(solution: Solution, share: FloatArray | None) -> None:
     residuals = engine.residuals(basis, codes)
     nothing = objective.loss.total(np.sqrt(engine.squares), share)
     most = solution.objective + ROUND_OFF[codes.itemsize] * nothing
-
-    def value() -> float:
-        loss, penalty = (
-            objective.loss.total(residuals, share),
-            objective.codes_penalty(codes, share),
-        )
-        return objective.total(loss, 0.0, penalty, float(lengths[left].sum()))
-
-    if objective.penalty is None and value() > most:
+    length = float(lengths[left].sum())
+    value = _value(objective, share, codes, residuals, length)
+    if objective.penalty is None and value > most:
         # By round-off, and with an enormous weight even that counts.
         worse = residuals > solution.residuals
         codes[worse], residuals[worse] = before[worse], solution.residuals[worse]
-    if value() <= most:
+        value = _value(objective, share, codes, residuals, length)
+    if value <= most:
         solution.basis, solution.codes, solution.residuals = basis, codes, residuals
-        solution.history[-1] = value()
+        solution.history[-1] = value
+
+
+def _value(
+    objective: Objective,
+    share: FloatArray | None,
+    codes: FloatArray,
+    residuals: FloatArray,
+    length: float,
+) -> float:
+    """J without a graph, for a basis of this sum of lengths."""
+    loss, penalty = objective.loss.total(residuals, share), objective.codes_penalty(codes, share)
+    return objective.total(loss, 0.0, penalty, length)
 
 
 def _around(
