@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import linprog
+from sklearn.neighbors import RadiusNeighborsTransformer
 
 import reference
 from helpers import converging_or_not, data, difference, make, problem, start
@@ -301,3 +303,46 @@ def test_copies_in_single_precision_with_many_parts(seed: int, init: str) -> Non
         ).fit(X, sample_weight=weights)
     assert np.isfinite(model.components_).all()
     assert model.objective_ <= 1e-5 * weights @ np.linalg.norm(X, axis=1)
+
+
+def test_infinities_of_both_signs_are_told_by_our_error_alone() -> None:
+    X = data(20, 4)
+    X[3, 1], X[5, 2] = np.inf, -np.inf
+    with pytest.raises(ValueError, match="X has 2 values that are NaN or infinity"):
+        SemiNMF(2).fit(X)
+
+
+def test_neighbours_of_nobody_foretell_no_outliers() -> None:
+    X = data(20, 4)
+    model = L21SemiNMF(2, graph=RadiusNeighborsTransformer(radius=1e-3), random_state=0).fit(X)
+    assert np.isfinite(model.outlier_scores(X)).all()
+
+
+def test_stationarity_in_single_precision_with_enormous_weights() -> None:
+    """Curvatures were beyond its range."""
+    rng = np.random.default_rng(0)
+    X = (data(2, 100) * 10 ** rng.uniform(-8, 8, 100)).astype(np.float32) * np.float32(1e-3)
+    with converging_or_not():
+        model = L21SemiNMF(
+            1, alpha=0.007, beta=4e-8, l1=0.01, graph=sp.csr_array([[0.0, 1.0], [1.0, 0.0]]),
+            max_iter=10, random_state=0,
+        ).fit(X, sample_weight=[1e-5, 1e5])  # fmt: skip
+    assert np.isfinite(model.kkt_residual_)
+
+
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+def test_transform_with_a_penalty_where_samples_are_fitted_exactly(solver: str) -> None:
+    """The least sum of codes of all that fit: reweighting alone was held by the first that did."""
+    rng = np.random.default_rng(0)
+    X = data(12, 3)
+    with converging_or_not():
+        model = L21SemiNMF(10, alpha=0, l1=1e-4, max_iter=5, tol=0, random_state=0, solver=solver)
+        model.fit(X)
+    U, mu = model.components_.T, model.l1_
+    new = np.vstack([X, X @ rng.normal(size=(3, 3))])
+    codes = model.transform(new)
+    for x, v in zip(new, codes, strict=True):
+        best = linprog(np.ones(10), A_eq=U, b_eq=x)
+        here = np.linalg.norm(x - U @ v) + mu * v.sum()
+        if best.status == 0:
+            assert here <= mu * best.fun * (1 + 1e-6) + 1e-9 * np.linalg.norm(x)

@@ -1,4 +1,4 @@
-"""What has to hold for every fit that is not refused."""
+"""What has to hold for every fit that is not refused: of its factors and of its own samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 import reference
-from fuzz.cases import SIZES, Array, Case
+from fuzz.cases import SIZES, Array, Case, Own
 from helpers import LOSS_NAMES
 
 # What a fit may say while it works.
@@ -53,7 +53,8 @@ class FailureError(AssertionError):
 
 
 @contextmanager
-def _listening() -> Iterator[None]:
+def listening() -> Iterator[None]:
+    """Fail where somebody is warned of what users are not told."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -76,19 +77,20 @@ def refusal(case: Case, error: Exception) -> str:
     raise FailureError(f"error {type(error).__name__}", str(error)[:200]) from error
 
 
-class _Fitted:
+class Fitted:
     """A fitted model with what it was fitted to, in units in which nothing overflows."""
 
-    def __init__(self, case: Case, model: Any) -> None:
+    def __init__(self, case: Case, model: Any, samples: Array | None = None) -> None:
+        """With other ``samples`` for their codes."""
         self.case, self.model = case, model
-        X = case.dense
-        self.unit = float(np.abs(X).max())
+        self.unit = float(np.abs(case.dense).max())
+        X = case.dense if samples is None else samples
         self.X, self.U = X / self.unit, model.components_.T.astype(np.float64) / self.unit
         self.V = model.codes_.astype(np.float64)
         self.eps = float(np.finfo(model.codes_.dtype).eps)
         self.power = model.loss_.power
-        self.loss = LOSS_NAMES[type(model.loss_)]
-        self.scale = getattr(model.loss_, "scale", 1.0) / self.unit
+        self.loss = {**LOSS_NAMES, Own: "huber"}[type(model.loss_)]
+        self.scale = max(model.loss_.numbers(), default=1.0) / self.unit
         self.member = np.arange(len(X)) if model._member is None else model._member
         self.sizes = np.linalg.norm(self.U, axis=0)
 
@@ -164,6 +166,11 @@ class _Fitted:
         return float(found)
 
     @property
+    def round_off(self) -> float:
+        """Differences of J that mean nothing."""
+        return _UNITS * self.eps * self.nothing
+
+    @property
     def nothing(self) -> float:
         """J of U = V = 0."""
         first, share = self.samples()
@@ -172,14 +179,13 @@ class _Fitted:
     def of_sample(self, V: Array) -> tuple[Array, Array]:
         """What each sample's own problem is at V, without a graph, and how exactly."""
         r, error = self.residuals(V)
-        found = self.rho(r) + self.model.l1_ / self.unit**self.power * V.sum(axis=1)
-        doubt = (
-            self.rho(r + error) - self.rho(r) + _SOLVED * self.rho(np.linalg.norm(self.X, axis=1))
-        )
-        return found, doubt
+        penalty = self.model.l1_ / self.unit**self.power * V.sum(axis=1)
+        solved = _SOLVED * self.rho(np.linalg.norm(self.X, axis=1))
+        doubt = self.rho(r + error) - self.rho(r) + _UNITS * self.eps * penalty + solved
+        return self.rho(r) + penalty, doubt
 
 
-def _numbers(model: Any) -> None:
+def _factors(model: Any) -> None:
     for name in ("components_", "codes_", "residuals_", "objective_history_", "kkt_residual_"):
         if not np.isfinite(getattr(model, name)).all():
             raise FailureError(f"not finite: {name}")
@@ -189,7 +195,7 @@ def _numbers(model: Any) -> None:
         raise FailureError("negative basis", f"{model.components_.min():g}")
 
 
-def _value(fitted: _Fitted) -> None:
+def _value(fitted: Fitted) -> None:
     model = fitted.model
     found, doubt = fitted.terms()
     told = model.objective_ / fitted.unit**fitted.power
@@ -204,12 +210,12 @@ def _value(fitted: _Fitted) -> None:
         )
 
 
-def _descent(fitted: _Fitted) -> None:
+def _descent(fitted: Fitted) -> None:
     """No rise but by round-off, of which ``mu`` has more."""
     history = fitted.model.objective_history_
     rises = np.diff(history, prepend=history[0])
     _, doubt = fitted.terms()
-    worst = rises / fitted.unit**fitted.power - doubt - _UNITS * fitted.eps * fitted.nothing
+    worst = rises / fitted.unit**fitted.power - doubt - fitted.round_off
     if fitted.model.solver == "mu":
         worst -= fitted.rises_of_mu
     if worst.max() > 0:
@@ -218,7 +224,7 @@ def _descent(fitted: _Fitted) -> None:
         raise FailureError(f"rise by {fitted.model.solver}", told)
 
 
-def _transform(fitted: _Fitted) -> None:
+def _training_samples(fitted: Fitted) -> None:
     model, case = fitted.model, fitted.case
     codes = model.transform(case.X)
     if not (np.isfinite(codes).all() and codes.min() >= 0):
@@ -244,7 +250,7 @@ def _transform(fitted: _Fitted) -> None:
         raise FailureError("codes worse than transform", f"by {better.max() / size:.2g}")
 
 
-def _again(case: Case, model: Any) -> None:
+def again(case: Case, model: Any) -> None:
     digits = [getattr(model, name).tobytes() for name in ("codes_", "components_", "residuals_")]
     for count in (1, 3) if case.dense.shape[0] > max(SIZES) else (None,):
         with threadpool_limits(count, user_api="blas"):
@@ -257,18 +263,9 @@ def _again(case: Case, model: Any) -> None:
             raise FailureError("other digits", f"with {count} threads")
 
 
-def check(case: Case) -> str:
-    """Fit, and raise a `FailureError` for what does not hold; "fitted", or why it was refused."""
-    model = clone(case.estimator)
-    with _listening():
-        try:
-            model.fit(case.X, sample_weight=case.weights)
-        except Exception as error:
-            return "refused: " + refusal(case, error)
-        _numbers(model)
-        fitted = _Fitted(case, model)
-        _value(fitted)
-        _descent(fitted)
-        _transform(fitted)
-    _again(case, model)
-    return "fitted"
+def hold(fitted: Fitted) -> None:
+    """What holds of a fit and its own samples."""
+    _factors(fitted.model)
+    _value(fitted)
+    _descent(fitted)
+    _training_samples(fitted)

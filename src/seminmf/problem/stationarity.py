@@ -110,9 +110,10 @@ def _codes_step(
     factors: tuple[FloatArray, FloatArray],
     weights: FloatArray,
 ) -> tuple[float, float]:
-    """Numerator and denominator of r_V²."""
-    basis, codes = factors
-    omega, penalty = basis.T @ basis, objective.penalty
+    """Numerator and denominator of r_V²: in double precision, beyond whose range none of it is."""
+    (basis, codes), penalty = factors, objective.penalty
+    exact = basis.astype(np.float64, copy=False)
+    omega, weights = exact.T @ exact, weights.astype(np.float64, copy=False)
     pull: Any = None
     degree: FloatArray = np.zeros(0)
     if graph is not None:
@@ -124,7 +125,7 @@ def _codes_step(
         degree = np.asarray(laplacian.sum(axis=1)).ravel()
 
     def visit(rows: slice, _: Visited, phi: Any) -> tuple[float, float]:
-        part, d = codes[rows], weights[rows, None]
+        part, d = codes[rows].astype(np.float64, copy=False), weights[rows, None]
         gradient = d * (part @ omega - phi)
         curvature = d * omega.diagonal()
         if pull is not None:
