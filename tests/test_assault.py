@@ -191,15 +191,13 @@ def test_a_score_that_is_all_but_zero() -> None:
 
 @pytest.mark.parametrize("solver", ["cd", "mu"])
 @pytest.mark.parametrize("model", [NMF, SemiNMF])
-def test_samples_that_are_all_but_zero_are_no_exemplars(model: Any, solver: str) -> None:
+def test_samples_that_are_all_but_zero_are_no_parts(model: Any, solver: str) -> None:
     """Codes of the others by such a part were infinite."""
     X = data(33, 3, nonnegative=True)
     X[::2] *= 1e-310
-    for seed in range(4):
+    for seed, init in enumerate(("exemplar", "exemplar", "exemplar", "kmeans")):
         with converging_or_not():
-            fitted = model(
-                3, init="exemplar", max_iter=3, tol=0, random_state=seed, solver=solver
-            ).fit(X)
+            fitted = model(3, init=init, max_iter=3, tol=0, random_state=seed, solver=solver).fit(X)
         assert fitted.objective_ < (X**2).sum() / 2
     if model is SemiNMF:
         fitted = SemiNMF(3, init="exemplar", max_iter=1, tol=0, random_state=0).fit(X[1::2])
@@ -327,7 +325,12 @@ def test_stationarity_in_single_precision_with_enormous_weights() -> None:
             1, alpha=0.007, beta=4e-8, l1=0.01, graph=sp.csr_array([[0.0, 1.0], [1.0, 0.0]]),
             max_iter=10, random_state=0,
         ).fit(X, sample_weight=[1e-5, 1e5])  # fmt: skip
-    assert np.isfinite(model.kkt_residual_)
+        assert np.isfinite(model.kkt_residual_)
+        # Sums of squares of codes too, where α is small and β large.
+        X, weights = data(31, 3).astype(np.float32) * np.float32(250), 10 ** rng.uniform(-6, 6, 31)
+        model = L21SemiNMF(3, alpha=1e-14, beta=1e16, max_iter=10, tol=0, random_state=0)
+        model.fit(X, sample_weight=weights)
+        assert np.isfinite(model.kkt_residual_)
 
 
 @pytest.mark.parametrize("solver", ["cd", "mu"])

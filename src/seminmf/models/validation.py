@@ -22,9 +22,9 @@ STARTS = ("auto", "random", "svd", "kmeans", "exemplar")
 _RANGE = {8: (1e-150, 1e150), 4: (1e-36, 1e36)}
 # Squares of larger entries overflow.
 _MOST_SQUARED = {8: 1e150, 4: 1e18}
-# Penalties so many times larger or smaller than the data are as good as none, or leave nothing of
-# the data, and their squares are near the end of the range; by the bytes of a number.
-_MOST_APART = {8: 1e100, 4: 1e18}
+# Penalties so many times smaller or larger than the largest entry are as good as none, or leave
+# nothing of the data; by the bytes of a number, beyond whose range they would lead.
+_MOST_APART = {8: (1e-100, 1e100), 4: (1e-30, 1e18)}
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
@@ -181,8 +181,8 @@ def check_proportion(name: str, value: Any, unit: float, dtype: Any) -> None:
     """A penalty beside its unit, which follows from the size of X."""
     if value == "auto" or value == 0:
         return
-    most = _MOST_APART[dtype.itemsize]
-    if not 1 / most < value / unit < most:
+    least, most = _MOST_APART[dtype.itemsize]
+    if not least < value / unit < most:
         raise ValueError(
             f'{name}={value:g} is out of all proportion to X. Leave it at "auto", which sets it '
             "from `strength`, or rescale X."

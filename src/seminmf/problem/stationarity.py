@@ -63,17 +63,21 @@ def stationarity_sums(
     factors: tuple[FloatArray, FloatArray],
     residuals: FloatArray,
 ) -> Sums:
-    """Those of the rows of an engine; beyond them ``codes`` may have some of neighbours."""
+    """Those of the rows of an engine; beyond them ``codes`` may have some of neighbours.
+
+    In double precision, whose range no curvature leaves.
+    """
     weights = objective.loss.weights(residuals, objective.floors.residual, share)
+    weights = weights.astype(np.float64, copy=False)
     step, size = _codes_step(objective, engine, graph, share, factors, weights)
-    own = factors[1][: engine.n_samples]
+    own = factors[1][: engine.n_samples].astype(np.float64, copy=False)
     weighted = weights[:, None] * own
     return Sums(step, size, engine.adjoint_times(weighted), own.T @ weighted)
 
 
 def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, nonnegative: bool) -> float:
     """The same as `kkt_residual` from what all rows contribute."""
-    moment, gram = sums.moment, sums.gram
+    moment, gram, basis = sums.moment, sums.gram, basis.astype(np.float64, copy=False)
     beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
     system = gram + np.diag(now.ridge(beta, floor))
     if nonnegative:
@@ -110,10 +114,10 @@ def _codes_step(
     factors: tuple[FloatArray, FloatArray],
     weights: FloatArray,
 ) -> tuple[float, float]:
-    """Numerator and denominator of r_V²: in double precision, beyond whose range none of it is."""
+    """Numerator and denominator of r_V²."""
     (basis, codes), penalty = factors, objective.penalty
     exact = basis.astype(np.float64, copy=False)
-    omega, weights = exact.T @ exact, weights.astype(np.float64, copy=False)
+    omega = exact.T @ exact
     pull: Any = None
     degree: FloatArray = np.zeros(0)
     if graph is not None:

@@ -286,6 +286,8 @@ def kmeans_start(
     """
     centres, labels = engine.clusters(k, share, rng.randint(2**31 - 1))
     basis = np.ascontiguousarray(centres.T, engine.dtype)
+    lengths = np.linalg.norm(basis, axis=0)
+    basis[:, lengths < _TOO_SHORT * lengths.max()] = 0
     codes = np.zeros((engine.n_samples, k), engine.dtype)
     nonnegative_codes(engine, basis, codes)
     codes *= 0.5
