@@ -331,6 +331,9 @@ def test_stationarity_in_single_precision_with_enormous_weights() -> None:
         model = L21SemiNMF(3, alpha=1e-14, beta=1e16, max_iter=10, tol=0, random_state=0)
         model.fit(X, sample_weight=weights)
         assert np.isfinite(model.kkt_residual_)
+        # With an outlier the scale of the codes beside the basis was zero.
+        X[3] *= np.float32(1e8)
+        assert np.isfinite(model.fit(X).objective_)
 
 
 @pytest.mark.parametrize("solver", ["cd", "mu"])

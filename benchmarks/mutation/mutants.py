@@ -168,7 +168,7 @@ PYTHON = [
     Mutant("converges without tol", "solve/loop.py",
            "elif stopping.tol > 0 and fall", "elif stopping.tol >= 0 and fall", "tol"),
     Mutant("best scale of the wrong power", "problem/objective.py",
-           "(1 / (power + 1)) if pull * opposite > 0", "(1 / power) if pull * opposite > 0",
+           "ratio ** (1 / (power + 1))", "ratio ** (1 / power)",
            "steps"),
     Mutant("β is not rescaled", "problem/objective.py", "self.beta / scale", "self.beta", "cd"),
     Mutant("α times the basis penalty", "problem/objective.py",

@@ -31,6 +31,13 @@ def _stored_like(case: Case, rows: Array) -> Any:
     return rows.astype(np.float32 if case.single else np.float64)
 
 
+def _least_squares(U: Array, x: Array) -> Array:
+    try:
+        return np.asarray(nnls(U, x)[0])
+    except RuntimeError:  # which SciPy raises where it does not come to an end
+        return np.zeros(U.shape[1])
+
+
 def new_samples(fitted: Fitted) -> None:
     """Sums of samples, none at all, and one feature: codes are the minimum of their own problem."""
     model, case = fitted.model, fitted.case
@@ -47,8 +54,8 @@ def new_samples(fitted: Fitted) -> None:
     here = Fitted(case, model, exact)
     value, doubt = here.of_sample(codes.astype(np.float64))
     units = np.where(here.sizes > 0, here.sizes, 1)
-    others = [np.zeros(codes.shape), np.array([nnls(here.U / units, x)[0] for x in here.X]) / units]
-    for other in others:
+    solved = np.array([_least_squares(here.U / units, x) for x in here.X])
+    for other in (np.zeros(codes.shape), solved / units):
         there, error = here.of_sample(other)
         if not (value - there <= doubt + error).all():
             raise FailureError("codes of new samples", f"{value} found, {there} possible")
