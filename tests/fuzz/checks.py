@@ -153,9 +153,11 @@ class Fitted:
         lengths, unit = np.linalg.norm(self.X, axis=1), self.unit**self.power
         paper = _PAPER * max(2.0, 1 / self.unit if self.unit >= 2.0**-20 else 0.0)
         floor, digits = max(paper, _FLOOR[model.codes_.itemsize] * lengths.max()), _UNITS * self.eps
-        r, _ = self.residuals(self.V)
-        d = reference.slope_per_length(self.loss, r, self.scale, floor)
-        found = share @ (self.rho(floor) + digits * d * (lengths + self.V @ self.sizes) ** 2)[first]
+        sizes = lengths + self.V @ self.sizes
+        # A floor may also be below the round-off of a residual.
+        r = np.maximum(self.residuals(self.V)[0], self.eps * sizes)
+        d = reference.slope_per_length(self.loss, r, self.scale, np.finfo(np.float64).tiny)
+        found = share @ (self.rho(floor) + digits * d * sizes**2)[first]
         found += model.beta_ / unit * self.unit * len(self.sizes) * floor
         if getattr(model, "alpha_", 0) > 0:
             i, j, w = self.edges(first)
