@@ -62,7 +62,7 @@ def nonnegative_codes(
         found = codes[rows] * units
         doubtful = nnls_rows(phi, omega, np.zeros(len(found)), found)
         squares = engine.squares[rows] - np.einsum("ij,ij->i", found, phi)
-        near = np.flatnonzero(~doubtful & (squares <= (_CANCELLED * (found @ lengths)) ** 2))
+        near = np.flatnonzero(~doubtful & (squares < (_CANCELLED * (found @ lengths)) ** 2))
         if len(near):
             doubtful[near] = _refine(visited.chosen(near), exact, omega, near, found)
         if doubtful.any():
