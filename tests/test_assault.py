@@ -352,3 +352,11 @@ def test_transform_with_a_penalty_where_samples_are_fitted_exactly(solver: str) 
         here = np.linalg.norm(x - U @ v) + mu * v.sum()
         if best.status == 0:
             assert here <= mu * best.fun * (1 + 1e-6) + 1e-9 * np.linalg.norm(x)
+
+
+def test_an_objective_beyond_the_largest_number_is_told() -> None:
+    """It was inf in the history of a fit that was finite."""
+    X = data(20, 4) * 1e148
+    assert np.isfinite(SemiNMF(2, random_state=0).fit(X).objective_)
+    with pytest.raises(ValueError, match="Rescale X, for example X / .*, or sample_weight"):
+        SemiNMF(2, random_state=0).fit(X, sample_weight=np.full(20, 1e12))

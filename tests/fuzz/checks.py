@@ -31,8 +31,11 @@ REFUSALS = {
     "proportion": r"is out of all proportion to X",
     "weights": r"[Ss]ample weights must contain at least one non-zero|of positive sample_weight",
 }
-# How exactly a length ‖a − b‖ is known, in units of the round-off of ‖a‖ + ‖b‖; and J beside that.
-_UNITS, _RELATIVE = 200, 1e-9
+# How exactly a length ‖a − b‖ is known, in units of the round-off of ‖a‖ + ‖b‖, or its square in
+# those of (‖a‖ + ‖b‖)²; and J beside that.
+_UNITS, _SQUARE_UNITS, _RELATIVE = 200, 20, 1e-9
+# Residuals below this share of a sample are not told from their squares; by the bytes of a number.
+_CANCELLED = {8: 1e-2, 4: 1e-1}
 # Squares of lengths below this share of the largest entry leave the range of numbers; by the bytes
 # of a number.
 _VANISHING = {8: 1e-140, 4: 1e-13}
@@ -95,10 +98,12 @@ class Fitted:
         self.sizes = np.linalg.norm(self.U, axis=0)
 
     def residuals(self, V: Array) -> tuple[Array, Array]:
-        """‖x − Uv‖ and how exactly it is known."""
-        lengths = np.linalg.norm(self.X, axis=1) + V @ self.sizes
-        error = _UNITS * self.eps * lengths + _VANISHING[self.model.codes_.itemsize]
-        return reference.residuals(self.X, self.U, V), error
+        """‖x − Uv‖ and how exactly it is known: its square, where it is not too small for that."""
+        own, r = np.linalg.norm(self.X, axis=1), reference.residuals(self.X, self.U, V)
+        size, lengths = self.model.codes_.itemsize, own + V @ self.sizes
+        by_square = np.where(r > _CANCELLED[size] * own, r, np.inf)
+        known = np.maximum(_UNITS * lengths, _SQUARE_UNITS * lengths**2 / by_square)
+        return r, self.eps * known + _VANISHING[size]
 
     def rho(self, t: Array) -> Array:
         return np.asarray(reference.rho(self.loss, t, self.scale))
@@ -204,6 +209,7 @@ def _value(fitted: Fitted) -> None:
     if not abs(told - found) <= doubt + _RELATIVE * abs(found):
         raise FailureError("objective", f"{told:.10g} told, {found:.10g} found")
     r, error = fitted.residuals(fitted.V)
+    error += np.finfo(model.residuals_.dtype).smallest_subnormal / fitted.unit
     off = np.abs(model.residuals_.astype(np.float64) / fitted.unit - r) - error
     if not off.max() <= 0:
         i = int(off.argmax())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,11 @@ class Trained:
         solution, scale = self.solution, unit**self.solution.problem.loss.power
         number = solution.basis.dtype.type(unit)
         solution.basis, solution.residuals = solution.basis * number, solution.residuals * number
+        if isfinite(max(solution.history)) and not isfinite(max(solution.history) * scale):
+            raise ValueError(
+                "The objective is above the largest number of float64. Rescale X, for example "
+                f"X / {unit:g}, or sample_weight."
+            )
         solution.history = [value * scale for value in solution.history]
         solution.problem = replace(solution.problem, loss=solution.problem.loss.in_units(1 / unit))
         return replace(
