@@ -358,5 +358,5 @@ def test_an_objective_beyond_the_largest_number_is_told() -> None:
     """It was inf in the history of a fit that was finite."""
     X = data(20, 4) * 1e148
     assert np.isfinite(SemiNMF(2, random_state=0).fit(X).objective_)
-    with pytest.raises(ValueError, match="Rescale X, for example X / .*, or sample_weight"):
+    with pytest.raises(ValueError, match=r"Rescale X, for example X / .*, or sample_weight"):
         SemiNMF(2, random_state=0).fit(X, sample_weight=np.full(20, 1e12))
