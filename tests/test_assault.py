@@ -354,9 +354,11 @@ def test_transform_with_a_penalty_where_samples_are_fitted_exactly(solver: str) 
             assert here <= mu * best.fun * (1 + 1e-6) + 1e-9 * np.linalg.norm(x)
 
 
-def test_an_objective_beyond_the_largest_number_is_told() -> None:
-    """It was inf in the history of a fit that was finite."""
+def test_numbers_beyond_the_range_in_the_units_of_x_are_told() -> None:
+    """J was inf, and α zero, of fits in which neither was."""
     X = data(20, 4) * 1e148
     assert np.isfinite(SemiNMF(2, random_state=0).fit(X).objective_)
-    with pytest.raises(ValueError, match=r"Rescale X, for example X / .*, or sample_weight"):
+    with pytest.raises(ValueError, match=r"The objective is beyond .* Rescale X, for example X /"):
         SemiNMF(2, random_state=0).fit(X, sample_weight=np.full(20, 1e12))
+    with pytest.raises(ValueError, match=r"alpha_ is beyond .* Rescale X, for example X /"):
+        GraphSemiNMF(1, beta=1.0, random_state=0).fit(X * 1e-246)

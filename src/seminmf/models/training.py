@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -61,11 +61,15 @@ class Trained:
         solution, scale = self.solution, unit**self.solution.problem.loss.power
         number = solution.basis.dtype.type(unit)
         solution.basis, solution.residuals = solution.basis * number, solution.residuals * number
-        if isfinite(max(solution.history)) and not isfinite(max(solution.history) * scale):
-            raise ValueError(
-                "The objective is above the largest number of float64. Rescale X, for example "
-                f"X / {unit:g}, or sample_weight."
-            )
+        for name, value, size in (
+            ("The objective", max(solution.history), scale), ("alpha_", self.alpha, scale),
+            ("beta_", self.beta, scale / unit), ("l1_", self.mu, scale),
+        ):  # fmt: skip
+            if 0 < value < inf and not 0 < value * size < inf:
+                raise ValueError(
+                    f"{name} is beyond the range of float64 in the units of X. Rescale X, for "
+                    f"example X / {unit:g}, or what beta or sample_weight are given."
+                )
         solution.history = [value * scale for value in solution.history]
         solution.problem = replace(solution.problem, loss=solution.problem.loss.in_units(1 / unit))
         return replace(
