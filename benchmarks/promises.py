@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -69,8 +69,20 @@ def tested(rows: Rows) -> str:
 def fuzz(rows: Rows) -> str:
     if not rows:
         return "No long run of the fits has been recorded yet."
-    head = list(rows[0])
-    return table(head, [[row[name] for name in head] for row in rows])
+    counts: Counter[str] = Counter()
+    commits: dict[str, set[int]] = defaultdict(set)
+    for row in rows:
+        counts[row["outcome"]] += int(row["cases"])
+        commits[row["commit"]].add(int(row["first"]))
+    total, failed = counts.total(), sum(n for kind, n in counts.items() if "FAILED" in kind)
+    first = min(map(min, commits.values()))
+    pieces = ", ".join(f"`{name}` ({len(parts):,})" for name, parts in sorted(commits.items()))
+    told = (
+        f"{total:,} cases from number {first:,} on, {failed:,} of which failed. Commits, and how "
+        f"many pieces of {total // sum(map(len, commits.values())):,} cases are of each: {pieces}."
+    )
+    body = [[outcome, f"{count:,}"] for outcome, count in counts.most_common()]
+    return told + "\n\n" + table(["outcome", "cases"], body)
 
 
 TABLES = {"hostile": hostile, "mutation": mutation, "tested": tested, "fuzz": fuzz}

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import linprog
+from sklearn.neighbors import RadiusNeighborsTransformer
 
 import reference
 from helpers import converging_or_not, data, difference, make, problem, start
 from seminmf import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
-from seminmf.losses import Huber
+from seminmf.losses import Cauchy, Huber
+from seminmf.models.training import warn_of
+from seminmf.solve.loop import Status
+from seminmf.solve.projection import Projector
 
 MODELS = ("NMF", "SemiNMF", "GraphSemiNMF", "L21SemiNMF")
 # Powers of two near to powers of ten, so that data of another scale have the same digits.
-SCALES = {power: 2.0 ** round(power * np.log2(10)) for power in (-149, -100, -20, 20, 100, 149)}
+SCALES = {
+    power: 2.0 ** round(power * np.log2(10)) for power in (-149, -100, -20, -11, 20, 100, 149)
+}
 
 
 @pytest.mark.parametrize("power", SCALES)
@@ -75,6 +83,28 @@ def test_a_penalty_out_of_proportion_is_refused() -> None:
     X = data(20, 16) * 1e-60
     with pytest.raises(ValueError, match=r"beta=9\.8e\+60 is out of all proportion to X"):
         GraphSemiNMF(1, beta=9.8e60).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("single", "wrong", "message"),
+    [
+        (True, {"alpha": 1e25, "beta": 1.0}, r"alpha=1e\+25 is out of all proportion to X"),
+        (False, {"alpha": 1.0, "beta": 1e110}, r"beta=1e\+110 is out of all proportion to X"),
+        (False, {"init": 0}, "init: U0 has entries up to .* is out of all proportion to X"),
+        (False, {"init": 1}, "init: V0 has entries up to .* is out of all proportion to X"),
+    ],
+)
+def test_numbers_out_of_proportion_to_data_of_ordinary_size(
+    single: bool, wrong: dict[str, Any], message: str
+) -> None:
+    """They came to NaN, and the error told to standardize X."""
+    X = data(20, 16).astype(np.float32 if single else np.float64)
+    if "init" in wrong:
+        factors = list(start(20, 16, 3))
+        factors[wrong["init"]] *= 1e200
+        wrong = {"init": tuple(factors)}
+    with pytest.raises(ValueError, match=message):
+        GraphSemiNMF(3, **wrong).fit(X)
 
 
 def test_the_objective_is_that_of_the_factors() -> None:
@@ -150,3 +180,185 @@ def test_wide_indices(model: str, init: str) -> None:
     np.testing.assert_array_equal(found[0].codes_, found[1].codes_)
     np.testing.assert_array_equal(found[0].transform(narrow), found[1].transform(wide))
     assert wide.indices.dtype == np.int64
+
+
+def test_a_score_that_is_all_but_zero() -> None:
+    """Scores were divided by it, though that was not looked at."""
+    X = np.array([[3.0, 0.0], [1e-310, 1.0]])
+    with converging_or_not():
+        assert np.isfinite(L21SemiNMF(2, graph=sp.csr_array((2, 2)), max_iter=5).fit(X).objective_)
+
+
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+@pytest.mark.parametrize("model", [NMF, SemiNMF])
+def test_samples_that_are_all_but_zero_are_no_parts(model: Any, solver: str) -> None:
+    """Codes of the others by such a part were infinite."""
+    X = data(33, 3, nonnegative=True)
+    X[::2] *= 1e-310
+    for seed, init in enumerate(("exemplar", "exemplar", "exemplar", "kmeans")):
+        with converging_or_not():
+            fitted = model(3, init=init, max_iter=3, tol=0, random_state=seed, solver=solver).fit(X)
+        assert fitted.objective_ < (X**2).sum() / 2
+    if model is SemiNMF:
+        fitted = SemiNMF(3, init="exemplar", max_iter=1, tol=0, random_state=0).fit(X[1::2])
+        assert fitted.n_active_ == 3
+
+
+def test_an_error_tells_no_finite_number_as_infinite() -> None:
+    """What was told was J after the codes had been made better."""
+    ended = SimpleNamespace(status=Status.NONFINITE, history=[3.0], objective=3.0)
+    for solver, remedy in (("cd", False), ("mu", True)):
+        with pytest.raises(FloatingPointError, match=r"left the range .* in iteration 1") as told:
+            warn_of(ended, SimpleNamespace(solver=solver, tol=0.0))  # type: ignore[arg-type]
+        assert ('solver="cd"' in str(told.value)) == remedy
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_scale_of_a_part_makes_no_difference(dtype: Any) -> None:
+    """Parts that were short beside others counted as nothing, however large their codes were."""
+    X = data(20, 6, nonnegative=True).astype(dtype)
+    U0, V0 = start(20, 6, 2, nonnegative=True)
+    units = np.array([1.0, 2.0**-60 if dtype is np.float64 else 2.0**-30])
+    plain, fitted = (
+        NMF(2, init=(U0 * u, V0 / u), max_iter=3, tol=0).fit(X) for u in (np.ones(2), units)
+    )
+    assert difference(fitted.codes_ * units, plain.codes_) < (
+        1e-10 if dtype is np.float64 else 1e-3
+    )
+    assert fitted.objective_ == pytest.approx(plain.objective_, rel=1e-5)
+
+
+def test_a_step_that_overflows_on_its_way_to_zero_is_one_to_zero() -> None:
+    """Curvature of 1e-280 with a gradient of ordinary size."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=100) + 1e-9 * rng.normal(size=(64, 100))
+    with converging_or_not():
+        model = RobustSemiNMF(
+            20, solver="mu", init="svd", loss=Cauchy(1000.0), l1=2e-5, strength=0.0, max_iter=10,
+            tol=0, random_state=0,
+        ).fit(X)  # fmt: skip
+    assert np.isfinite(model.kkt_residual_)
+
+
+def test_least_squares_with_parts_that_are_nearly_dependent() -> None:
+    """Samples of the cone have residuals of round-off; they were 1e-6 of the samples."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        U = rng.normal(size=(31, 8)) * 10 ** rng.uniform(-8, 8, 31)[:, None]
+        X = rng.uniform(0, 1, (12, 8)) @ U.T
+        left = np.linalg.norm(X - Projector(U).codes(X) @ U.T, axis=1)
+        assert (left <= 1e-12 * np.linalg.norm(X, axis=1)).all()
+
+
+def test_small_residuals_of_large_parts_that_cancel() -> None:
+    """Normal equations alone left 1e-10 of the parts, which was much for the samples."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        V = rng.uniform(0.2, 1, 5) + 1e-5 * rng.normal(size=(5, 5))
+        X = data(5, 33, seed=seed)
+        U = np.linalg.solve(V, X).T
+        left = np.linalg.norm(X - Projector(U).codes(X) @ U.T, axis=1)
+        assert (left <= 1e-14 * (V @ np.linalg.norm(U, axis=0))).all()
+
+
+@pytest.mark.parametrize("seed", [3, 9, 14])
+def test_enormous_weights_do_not_keep_codes_from_their_best(seed: int) -> None:
+    """One sample that is worse by round-off, and counts for more than the others, held all."""
+    rng = np.random.default_rng(seed)
+    X = data(31, 8) * 10 ** rng.uniform(-8, 8, 8)
+    weights = 10 ** rng.uniform(-6, 6, 31)
+    with converging_or_not():
+        model = L21SemiNMF(30, alpha=0, beta=0, init="svd", max_iter=3, tol=0, random_state=0)
+        model.fit(X, sample_weight=weights)
+    here, there = (
+        np.linalg.norm(X - codes @ model.components_, axis=1)
+        for codes in (model.codes_, model.transform(X))
+    )
+    assert (here <= there + 1e-7 * np.linalg.norm(X, axis=1)).all()
+
+
+def test_parts_of_which_nothing_is_left_are_zero_after_any_number_of_iterations() -> None:
+    """In single precision their products were told as zero, and were not."""
+    X = data(16, 33).astype(np.float32)
+    with converging_or_not():
+        model = RobustSemiNMF(
+            2, alpha=0.4, beta=600.0, loss=Cauchy(767.0), max_iter=10, tol=0, random_state=0
+        ).fit(X)
+    assert model.n_active_ == 0
+    assert not model.components_.any()
+
+
+@pytest.mark.parametrize(("seed", "init"), [(2, "kmeans"), (4, "exemplar")])
+def test_copies_in_single_precision_with_many_parts(seed: int, init: str) -> None:
+    """Parts that sums in single precision cannot tell apart grew beyond its range."""
+    rng = np.random.default_rng(seed)
+    X = data(3, 5, seed=seed)[rng.integers(0, 3, 33)].astype(np.float32)
+    X[0, 0] *= np.float32(1.0000002)
+    weights = 10 ** rng.uniform(-6, 6, 33)
+    with converging_or_not():
+        model = L21SemiNMF(
+            33, alpha=0, beta=0, init=init, max_iter=40, tol=0, random_state=0, n_init=2
+        ).fit(X, sample_weight=weights)
+    assert np.isfinite(model.components_).all()
+    assert model.objective_ <= 1e-5 * weights @ np.linalg.norm(X, axis=1)
+
+
+def test_infinities_of_both_signs_are_told_by_our_error_alone() -> None:
+    X = data(20, 4)
+    X[3, 1], X[5, 2] = np.inf, -np.inf
+    with pytest.raises(ValueError, match="X has 2 values that are NaN or infinity"):
+        SemiNMF(2).fit(X)
+
+
+def test_neighbours_of_nobody_foretell_no_outliers() -> None:
+    X = data(20, 4)
+    model = L21SemiNMF(2, graph=RadiusNeighborsTransformer(radius=1e-3), random_state=0).fit(X)
+    assert np.isfinite(model.outlier_scores(X)).all()
+
+
+def test_stationarity_in_single_precision_with_enormous_weights() -> None:
+    """Curvatures were beyond its range."""
+    rng = np.random.default_rng(0)
+    X = (data(2, 100) * 10 ** rng.uniform(-8, 8, 100)).astype(np.float32) * np.float32(1e-3)
+    with converging_or_not():
+        model = L21SemiNMF(
+            1, alpha=0.007, beta=4e-8, l1=0.01, graph=sp.csr_array([[0.0, 1.0], [1.0, 0.0]]),
+            max_iter=10, random_state=0,
+        ).fit(X, sample_weight=[1e-5, 1e5])  # fmt: skip
+        assert np.isfinite(model.kkt_residual_)
+        # Sums of squares of codes too, where α is small and β large.
+        X, weights = data(31, 3).astype(np.float32) * np.float32(250), 10 ** rng.uniform(-6, 6, 31)
+        model = L21SemiNMF(3, alpha=1e-14, beta=1e16, max_iter=10, tol=0, random_state=0)
+        model.fit(X, sample_weight=weights)
+        assert np.isfinite(model.kkt_residual_)
+        # With an outlier the scale of the codes beside the basis was zero.
+        X[3] *= np.float32(1e8)
+        assert np.isfinite(model.fit(X).objective_)
+
+
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+def test_transform_with_a_penalty_where_samples_are_fitted_exactly(solver: str) -> None:
+    """The least sum of codes of all that fit: reweighting alone was held by the first that did."""
+    rng = np.random.default_rng(0)
+    X = data(12, 3)
+    with converging_or_not():
+        model = L21SemiNMF(10, alpha=0, l1=1e-4, max_iter=5, tol=0, random_state=0, solver=solver)
+        model.fit(X)
+    U, mu = model.components_.T, model.l1_
+    new = np.vstack([X, X @ rng.normal(size=(3, 3))])
+    codes = model.transform(new)
+    for x, v in zip(new, codes, strict=True):
+        best = linprog(np.ones(10), A_eq=U, b_eq=x)
+        here = np.linalg.norm(x - U @ v) + mu * v.sum()
+        if best.status == 0:
+            assert here <= mu * best.fun * (1 + 1e-6) + 1e-9 * np.linalg.norm(x)
+
+
+def test_numbers_beyond_the_range_in_the_units_of_x_are_told() -> None:
+    """J was inf, and α zero, of fits in which neither was."""
+    X = data(20, 4) * 1e148
+    assert np.isfinite(SemiNMF(2, random_state=0).fit(X).objective_)
+    with pytest.raises(ValueError, match=r"The objective is beyond .* Rescale X, for example X /"):
+        SemiNMF(2, random_state=0).fit(X, sample_weight=np.full(20, 1e12))
+    with pytest.raises(ValueError, match=r"alpha_ is beyond .* Rescale X, for example X /"):
+        GraphSemiNMF(1, beta=1.0, random_state=0).fit(X * 1e-246)

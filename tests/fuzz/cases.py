@@ -31,8 +31,24 @@ STORAGE = (
     "float32", "float32 F", "float32 csr", "csr", "csr matrix", "csr 64", "csr zeros",
     "csr unsorted", "csc", "frame", "list", "integers", "big endian",
 )  # fmt: skip
+USES = ("nothing", "nothing", "goes on", "batches", "clusters", "outliers")
 # Enough work for helpers in compiled code, one in so many cases.
 LARGE, ONE_IN = (2_500, 24), 60
+
+
+class Own(losses.Loss):
+    """Huber's loss as a user would write it."""
+
+    def __init__(self, width: float = 1.0) -> None:
+        self.width = width
+
+    @staticmethod
+    def value(t: float, width: float) -> float:
+        return t - width / 2 if t > width else t * t / (2 * width)
+
+    @staticmethod
+    def weight(t: float, width: float) -> float:
+        return 0.5 / t if t > width else 0.5 / width
 
 
 @dataclass
@@ -46,6 +62,8 @@ class Case:
     words: list[str] = field(default_factory=list)
     set: tuple[str, ...] = ()
     """The parameters that were drawn."""
+    use: str = "nothing"
+    """What else is done with the model."""
 
     def __str__(self) -> str:
         parameters = self.estimator.get_params()
@@ -55,7 +73,8 @@ class Case:
             f"{name}={value!r}" for name, value in parameters.items() if name in self.set
         )
         words = ", ".join(self.words)
-        return f"case {self.number}: {words}; {type(self.estimator).__name__}({told})"
+        told = f"{type(self.estimator).__name__}({told})"
+        return f"case {self.number}: {words}; {told}; {self.use}"
 
     @property
     def dense(self) -> Array:
@@ -201,10 +220,8 @@ def _graph(rng: Any, n: int) -> Any:
 
 
 def _loss(rng: Any, unit: float) -> Any:
-    kind = _pick(rng, ("norm", "squared", "huber", "cauchy", "Huber", "Cauchy"))
-    if kind in ("Huber", "Cauchy"):
-        return getattr(losses, kind)(float(unit * 10 ** rng.uniform(-3, 3)))
-    return kind
+    kind = _pick(rng, ("norm", "squared", "huber", "cauchy", losses.Huber, losses.Cauchy, Own))
+    return kind if isinstance(kind, str) else kind(float(unit * 10 ** rng.uniform(-3, 3)))
 
 
 def _parameters(rng: Any, name: str, n: int, m: int, scale: float) -> dict[str, Any]:
@@ -212,7 +229,7 @@ def _parameters(rng: Any, name: str, n: int, m: int, scale: float) -> dict[str, 
     most = min(n, m) if nonnegative else n
     k = int(_pick(rng, (1, 2, 3, most, max(1, most - 1), int(rng.integers(1, most + 1)))))
     k = min(k, most + (rng.random() < 0.03), 60)
-    unit = min(max(scale, 1e-150), 1e150) if rng.random() < 0.9 else 1.0
+    unit = min(max(scale, 1e-140), 1e140) if rng.random() < 0.9 else 1.0
     found: dict[str, Any] = {
         "n_components": k, "solver": _pick(rng, ("cd", "cd", "mu")),
         "init": _pick(rng, ("auto", "auto", "random", "svd", "kmeans", "exemplar", "given")),
@@ -281,4 +298,5 @@ def make(number: int, folder: Path) -> Case:
     words = [kind, f"{n} × {m}", storage, f"scale {scale:.3g}"]
     if weights is not None:
         words.append("weights")
-    return Case(number, X, getattr(seminmf, name)(**parameters), weights, words, tuple(parameters))
+    estimator, use = getattr(seminmf, name)(**parameters), _pick(rng, USES)
+    return Case(number, X, estimator, weights, words, tuple(parameters), use)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from fuzz.cases import make
-from fuzz.checks import FailureError, check
+from fuzz.checks import FailureError
+from fuzz.trial import check
 
 _CASES, _TOGETHER = 150, 50
 

@@ -143,10 +143,11 @@ def change_array(header: Any, members: dict[str, bytes], rng: Random) -> str:
         array = array.astype(rng.choice(["S3", "<U5", "c16", "?", "<i8", ">f4"]))
     else:
         array = array[:0]
-    pack = Arrays()
-    pack.add(array)
-    (stored, entry), stream = pack.members["arrays/0.npy"], io.BytesIO()
-    np.lib.format.write_array(stream, stored, version=(2, 0), allow_pickle=False)
+    # By its bytes: we store no array of complex numbers, but a stranger may.
+    array, pack, stream = np.ascontiguousarray(array), Arrays(), io.BytesIO()
+    _, entry = pack.members[pack.add(array.reshape(-1).view(np.uint8))]
+    entry.update(shape=list(array.shape), dtype=array.dtype.str)
+    np.lib.format.write_array(stream, array, version=(2, 0), allow_pickle=False)
     header["arrays"][name], members[name] = entry, stream.getvalue()
     return f"array {how}"
 

@@ -10,8 +10,8 @@ from .simd.tiles import TILE, add_products
 from .views import line_of, part
 
 # Pivots of the k × k system below this share of their diagonal entry count as zero, and so do
-# eigenvalues below this share of the largest.
-RANK_TOLERANCE = 1e-14
+# eigenvalues below this share of the largest. Sums in single precision have fewer digits.
+RANK_TOLERANCE, SINGLE_RANK_TOLERANCE = 1e-14, 1e-7
 
 
 @inner
@@ -22,6 +22,7 @@ def _factorize(gram, beta, floor, lengths, diagonal, negative):
 
     Its diagonal, and −L left of the diagonal of ``negative`` and −Lᵀ right of it.
     """
+    tolerance = RANK_TOLERANCE if gram.itemsize == 8 else SINGLE_RANK_TOLERANCE
     for q in range(gram.shape[0]):
         for p in range(q + 1):
             total = np.float64(gram[q, p])
@@ -32,7 +33,7 @@ def _factorize(gram, beta, floor, lengths, diagonal, negative):
                 total -= negative[q, c] * negative[p, c]
             if p < q:
                 negative[q, p] = negative[p, q] = -total / diagonal[p]
-            elif total > RANK_TOLERANCE * whole:
+            elif total > tolerance * whole:
                 diagonal[q] = np.sqrt(total)
             else:
                 return False

@@ -79,9 +79,12 @@ def careful_rows(targets, factor, codes):
         for q in range(k):
             v[q] = 0.0
             blocked[q] = scale[q] == 0
+        left = length
         for _ in range(10 * k + 10):
-            # The direction that leads down most.
-            newest, steepest = -1, DUAL * np.sqrt(length)
+            # The direction that leads down most, unless nothing but round-off is left.
+            newest, steepest = -1, DUAL * np.sqrt(left)
+            if left <= _ROUND_OFF**2 * length:
+                break
             for q in range(k):
                 if v[q] == 0 and not blocked[q]:
                     slope = 0.0
@@ -125,11 +128,15 @@ def careful_rows(targets, factor, codes):
             # Not by the columns, whose multiples may be large and cancel each other.
             for i in range(r):
                 misfit[i] = target[i]
-            for a in range(size):
-                product = 0.0
-                for i in range(r):
-                    product += orthonormal[a, i] * misfit[i]
-                for i in range(r):
-                    misfit[i] -= product * orthonormal[a, i]
+            for _ in range(2):
+                for a in range(size):
+                    product = 0.0
+                    for i in range(r):
+                        product += orthonormal[a, i] * misfit[i]
+                    for i in range(r):
+                        misfit[i] -= product * orthonormal[a, i]
+            left = 0.0
+            for i in range(r):
+                left += misfit[i] ** 2
         for q in range(k):
             codes[row, q] = v[q] * scale[q]

@@ -17,11 +17,11 @@ _DEPENDENT = 1e-10
 # the scale of a vector may go to its codes.
 VANISHED = 1e-290
 # Dual feasibility: a gradient below this share of the largest |φ| (unit columns) counts as zero.
-DUAL = 1e-11
+DUAL = 1e-14
 # Reweighting: lengths below this share of the sample's own are not told from zero; it stops when
 # the objective of a sample falls by less than a share, so many times in a row, or after so many
 # rounds of so many sweeps.
-_SHORTEST = 1e-9
+SHORTEST = 1e-9
 _TOLERANCE, _STILL, _ROUNDS, _SWEEPS = 1e-13, 5, 2000, 8
 
 
@@ -59,6 +59,34 @@ def _solve_passive(gram, rhs, members, size, factor, solution):
             total -= factor[c, a] * solution[c]
         solution[a] = total / factor[a, a] if factor[a, a] > 0 else 0.0
     return dependent
+
+
+@inner
+def _exchange(members, size, factor, solution, v):
+    """Take the last member in for another where it depends on the others, in place.
+
+    Along x_last + t, the others less t times their shares in it, the fit stays what it is, and a
+    linear term may lower the objective until one of them is zero, which leaves. Returns whether
+    there is one.
+    """
+    last = size - 1
+    for a in range(last - 1, -1, -1):
+        total = factor[last, a]
+        for c in range(a + 1, last):
+            total -= factor[c, a] * solution[c]
+        solution[a] = total / factor[a, a]
+    limiting, reach = -1, 0.0
+    for a in range(last):
+        if solution[a] > 0 and (limiting < 0 or v[members[a]] < reach * solution[a]):
+            limiting, reach = a, v[members[a]] / solution[a]
+    if limiting < 0:
+        return False
+    for a in range(last):
+        v[members[a]] = max(v[members[a]] - reach * solution[a], 0.0)
+    v[members[limiting]] = 0.0
+    v[members[last]] = reach
+    members[limiting] = members[last]
+    return True
 
 
 @compiled
@@ -111,6 +139,11 @@ def nnls_rows(phi, omega, stiffness, codes):
                 dependent = _solve_passive(gram, rhs, members, size, factor, solution)
                 if dependent > 0:
                     doubtful[i] = True
+                    last = size - 1
+                    only = dependent == 1 and members[last] == newest and factor[last, last] == 0
+                    if only and _exchange(members, size, factor, solution, v):
+                        size -= 1
+                        continue
                     kept = 0
                     for a in range(size):
                         if factor[a, a] > 0:
@@ -244,7 +277,7 @@ def reweighted_rows(ties, targets, factor, beyond, anchors, codes):
             v[q], target[q] = codes[i, q], targets[i, q]
             square += target[q] ** 2
             size += v[q] * v[q]
-        floors[0], floors[1] = _SHORTEST * np.sqrt(square), max(_SHORTEST * np.sqrt(size), 1e-300)
+        floors[0], floors[1] = SHORTEST * np.sqrt(square), max(SHORTEST * np.sqrt(size), 1e-300)
         residual[0] = _misfit(v, target, factor, beyond[i], misfit)
         _distances(v, graph, first, last, anchors, lengths)
         value = _sample_objective(ties, v, residual, lengths, first, last, floors, weights)

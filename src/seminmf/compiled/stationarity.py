@@ -9,10 +9,10 @@ from .jit import borrowing
 def newton_steps(first, phi, codes, omega, weights, graph, edges, alpha, push, ridge):
     """Σ h (v − [v − g/h]₊)² and Σ h v² over the codes of the samples from ``first`` on.
 
-    g and h are gradient and curvature of the quadratic that touches the objective, halved; where
-    there is no curvature nothing is measured. ``phi`` has a row for each of the samples, and is
-    used up. So have ``push`` and ``ridge``, what a penalty adds to gradient and curvature, unless
-    they are empty; ``edges`` are empty without a graph.
+    g and h are gradient and curvature of the quadratic that touches the objective, halved; a step
+    down is no longer than to zero, and where there is no curvature nothing is measured. ``phi`` has
+    a row for each of the samples, and is used up. So have ``push`` and ``ridge``, what a penalty
+    adds to gradient and curvature, unless they are empty; ``edges`` are empty without a graph.
     """
     k = omega.shape[0]
     steps = sizes = 0.0
@@ -37,7 +37,7 @@ def newton_steps(first, phi, codes, omega, weights, graph, edges, alpha, push, r
                 gradient += push[r, q]
                 curvature += ridge[r]
             if curvature > 0:
-                step = v - max(v - gradient / curvature, 0.0)
+                step = min(gradient, curvature * v) / curvature
                 steps += curvature * step * step
                 sizes += curvature * v * v
     return steps, sizes

@@ -70,6 +70,15 @@ class Visited:
             low, high = min(low, 0.0), max(high, 0.0)
         return low, high
 
+    def misfit_times(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
+        """(X_b − V Uᵀ) · U, by the explicit difference."""
+        found, step = np.empty(codes.shape), max(1, _DENSE // len(basis))
+        for start in range(0, len(codes), step):
+            part = slice(start, start + step)
+            rows = self._rows[part].toarray() if sp.issparse(self._rows) else self._rows[part]
+            found[part] = (rows - codes[part] @ basis.T) @ basis
+        return found
+
     def residuals(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖ for each row, by the explicit difference.
 

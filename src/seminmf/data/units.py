@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 # Sizes of the largest entry, by the bytes of a number, whose fourth powers and their sums, and
-# quotients of those, are in range by a wide margin.
-_ORDINARY = {8: (2.0**-40, 2.0**100), 4: (2.0**-20, 2.0**20)}
+# quotients of those, are in range by a wide margin. Beside smaller ones the paper's floors of 1e-10
+# would not be small.
+_ORDINARY = {8: (2.0**-20, 2.0**100), 4: (2.0**-20, 2.0**20)}
 
 
 def unit_of(largest: float, dtype: Any) -> float:

@@ -129,7 +129,7 @@ def _check_array(estimator: Any, X: Any, gaps: bool = False) -> Any:
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype in DTYPES:
         # Not by BLAS, whose threads would stay awake and keep those of the fit from their cores.
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(X.sum())
         if finite and len(X) >= 2 and X.size and not hasattr(estimator, "feature_names_in_"):
             estimator.n_features_in_ = X.shape[1]

@@ -112,6 +112,13 @@ class Settings:
             return bool(self.alpha)
         return bool(self.beta != 0 and (self.strength == "auto" or self.strength > 0))
 
+    def check_proportions(self, size: float, dtype: Any) -> None:
+        """For X with a largest entry of this size."""
+        scale = size**self.loss.power
+        check.check_proportion("alpha", self.alpha, scale, dtype)
+        check.check_proportion("beta", self.beta, scale / size, dtype)
+        check.check_start_proportion(self.init, size, dtype)
+
     def in_units(self, unit: float) -> Settings:
         """The same fit for X / unit, with an objective that is smaller by unitᵖ."""
         if unit == 1:
@@ -124,8 +131,8 @@ class Settings:
                 factors[name] = divided(given[0], unit), given[1]
         return replace(
             self,
-            alpha=check.in_proportion("alpha", self.alpha, scale),
-            beta=check.in_proportion("beta", self.beta, scale / unit),
+            alpha=self.alpha if self.alpha == "auto" else self.alpha / scale,
+            beta=self.beta if self.beta == "auto" else self.beta / (scale / unit),
             loss=self.loss.in_units(unit),
             callback=None if callback is None else _in_units_of_x(callback, unit, scale),
             **factors,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,15 @@ class Trained:
         solution, scale = self.solution, unit**self.solution.problem.loss.power
         number = solution.basis.dtype.type(unit)
         solution.basis, solution.residuals = solution.basis * number, solution.residuals * number
+        for name, value, size in (
+            ("The objective", max(solution.history), scale), ("alpha_", self.alpha, scale),
+            ("beta_", self.beta, scale / unit), ("l1_", self.mu, scale),
+        ):  # fmt: skip
+            if 0 < value < inf and not 0 < value * size < inf:
+                raise ValueError(
+                    f"{name} is beyond the range of float64 in the units of X. Rescale X, for "
+                    f"example X / {unit:g}, or what beta or sample_weight are given."
+                )
         solution.history = [value * scale for value in solution.history]
         solution.problem = replace(solution.problem, loss=solution.problem.loss.in_units(1 / unit))
         return replace(
@@ -231,6 +241,7 @@ class Training:
             settings.check_stream(X)
         low, high = entry_range(X)
         check.check_range(low, high, settings.nonnegative, X.dtype)
+        settings.check_proportions(max(-low, high), X.dtype)
         unit = unit_of(max(-low, high), X.dtype)
         X, settings = divided(X, unit), settings.in_units(unit)
         samples = _taking_part(X, settings, weights)
@@ -342,10 +353,11 @@ def _expand(solution: Solution, X: Any, member: IntArray, projector: Projector) 
 def warn_of(solution: Solution, settings: Settings) -> None:
     """Say how a fit ended that did not end well."""
     if solution.status is Status.NONFINITE:
+        other = ', or use solver="cd", which takes such steps back' * (settings.solver == "mu")
         raise FloatingPointError(
-            f"The objective became {solution.objective} after {len(solution.history)} iterations. "
-            "Standardize X (its entries differ by too many orders of magnitude), or use "
-            'solver="cd", which takes such steps back.'
+            "The objective left the range of floating-point numbers in iteration "
+            f"{len(solution.history)}. Standardize X (its entries differ by too many orders of "
+            f"magnitude){other}."
         )
     if solution.status is Status.MAX_ITER and settings.tol > 0:
         warnings.warn(

@@ -22,8 +22,9 @@ STARTS = ("auto", "random", "svd", "kmeans", "exemplar")
 _RANGE = {8: (1e-150, 1e150), 4: (1e-36, 1e36)}
 # Squares of larger entries overflow.
 _MOST_SQUARED = {8: 1e150, 4: 1e18}
-# Penalties beyond these, in units of the data, are as good as none, or leave nothing of the data.
-_MOST_APART = 1e-100, 1e100
+# Penalties so many times smaller or larger than the largest entry are as good as none, or leave
+# nothing of the data; by the bytes of a number, beyond whose range they would lead.
+_MOST_APART = {8: (1e-100, 1e100), 4: (1e-30, 1e18)}
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
@@ -188,16 +189,29 @@ def _check_sizes_and_signs(
         )
 
 
-def in_proportion(name: str, value: Any, unit: float) -> Any:
-    """A penalty in a unit of X, for data far from the size of one."""
+def check_proportion(name: str, value: Any, unit: float, dtype: Any) -> None:
+    """A penalty beside its unit, which follows from the size of X."""
     if value == "auto" or value == 0:
-        return value
-    if not _MOST_APART[0] < value / unit < _MOST_APART[1]:
+        return
+    least, most = _MOST_APART[dtype.itemsize]
+    if not least < value / unit < most:
         raise ValueError(
             f'{name}={value:g} is out of all proportion to X. Leave it at "auto", which sets it '
             "from `strength`, or rescale X."
         )
-    return value / unit
+
+
+def check_start_proportion(init: Any, size: float, dtype: Any) -> None:
+    """Given factors beside entries of X of this size."""
+    if isinstance(init, str):
+        return
+    for name, factor, unit in (("U0", init[0], size), ("V0", init[1], 1.0)):
+        largest = float(np.abs(factor).max())
+        if largest >= _MOST_SQUARED[dtype.itemsize] * unit:
+            raise ValueError(
+                f"init: {name} has entries up to {largest:g} in absolute value, which is out of "
+                "all proportion to X. Rescale it."
+            )
 
 
 def check_start(init: Any, n: int, m: int, k: int, nonnegative: bool, dtype: Any) -> Any:

@@ -14,10 +14,19 @@ import numpy as np
 
 from .._types import FloatArray
 from ..compiled import state
-from ..compiled.basis import RANK_TOLERANCE, nonnegative_basis, solve_basis
+from ..compiled.basis import (
+    RANK_TOLERANCE,
+    SINGLE_RANK_TOLERANCE,
+    nonnegative_basis,
+    solve_basis,
+)
 from ..compiled.kernels import find_kernels
 from ..compiled.rooms import Sizes, make_basis_room, make_room, run_without_samples
 from ..data import Rule
+
+# Parts with so small a share of the weighted squares of the codes count as unused: vectors for them
+# would leave the range of numbers. By the bytes of a number.
+_UNUSED = {8: 1e-200, 4: 1e-30}
 
 
 class Basis:
@@ -53,7 +62,8 @@ def _singular_step(moment: FloatArray, system: FloatArray) -> FloatArray:
     """The shortest solution U of U · system = moment, in the scale of a unit diagonal."""
     scale = 1 / np.sqrt(system.diagonal())
     values, vectors = np.linalg.eigh(scale[:, None] * system * scale)
-    keep = values > RANK_TOLERANCE * values[-1]
+    tolerance = RANK_TOLERANCE if moment.itemsize == 8 else SINGLE_RANK_TOLERANCE
+    keep = values > tolerance * values[-1]
     vectors = scale[:, None] * vectors[:, keep]
     solution: FloatArray = (moment @ vectors) / values[keep] @ vectors.T
     return solution
@@ -79,7 +89,7 @@ class LeastSquaresBasis:
             return Basis(updated, omega, lengths, total)
         updated = basis.U.copy()
         system = gram.astype(np.float64) + np.diag(basis.ridge(beta, floor))
-        used = system.diagonal() > 0
+        used = system.diagonal() > _UNUSED[basis.U.itemsize] * system.diagonal().max()
         if used.any():
             updated[:, used] = _singular_step(moment[:, used], system[np.ix_(used, used)])
         return Basis.of(updated)

@@ -18,6 +18,7 @@ W_ij       edge weights, written by ``compiled.edges``
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,8 @@ class Objective:
         pull, opposite = self.alpha * graph_penalty, self.beta * basis_penalty
         if self.penalty is None:
             power = self.graph.power
-            return (opposite / (power * pull)) ** (1 / (power + 1)) if pull * opposite > 0 else 1.0
+            ratio = opposite / (power * pull) if pull > 0 else 0.0
+            return ratio ** (1 / (power + 1)) if 0 < ratio < inf else 1.0
         terms: list[tuple[float, float]] = [
             (pull, self.graph.power), (self.mu * codes_penalty, self.penalty.power),
         ]  # fmt: skip

@@ -64,27 +64,30 @@ def stationarity_sums(
     factors: tuple[FloatArray, FloatArray],
     residuals: FloatArray,
 ) -> Sums:
-    """Those of the rows of an engine; beyond them ``codes`` may have some of neighbours."""
+    """Those of the rows of an engine; beyond them ``codes`` may have some of neighbours.
+
+    In double precision, whose range no curvature leaves.
+    """
     weights = objective.loss.weights(residuals, objective.floors.residual, share)
+    weights = weights.astype(np.float64, copy=False)
     step, size = _codes_step(objective, engine, graph, share, factors, weights)
-    own = factors[1][: engine.n_samples]
+    own = factors[1][: engine.n_samples].astype(np.float64, copy=False)
     weighted = weights[:, None] * own
     return Sums(step, size, engine.adjoint_times(weighted), own.T @ weighted)
 
 
 def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, rule: BasisRule) -> float:
     """The same as `kkt_residual` from what all rows contribute."""
-    moment, gram = sums.moment, sums.gram
+    moment, gram, basis = sums.moment, sums.gram, basis.astype(np.float64, copy=False)
     beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
     system = gram.astype(np.float64)
     diagonal = np.einsum("ii->i", system)
     diagonal += now.ridge(beta, floor)
     if isinstance(rule, NonnegativeBasis):
-        # Where there is no curvature there is no step, and nothing is measured.
-        step = basis @ system - moment
-        np.divide(step, diagonal, out=step, where=diagonal > 0)
-        step[:, diagonal <= 0] = 0
-        delta = basis - np.maximum(basis - step, 0)
+        # A step down is no longer than to zero; where there is no curvature nothing is measured.
+        delta = np.minimum(basis @ system - moment, diagonal * basis)
+        np.divide(delta, diagonal, out=delta, where=diagonal > 0)
+        delta[:, diagonal <= 0] = 0
     else:
         delta = basis - rule.step(moment, gram, now, beta, floor).U
     of_basis = _ratio(float(np.vdot(delta @ system, delta)), float(np.vdot(basis @ system, basis)))
@@ -105,9 +108,10 @@ def _codes_step(
 ) -> tuple[float, float]:
     """Numerator and denominator of r_V²."""
     basis, codes = factors[0], np.ascontiguousarray(factors[1])
-    omega, penalty, alpha = basis.T @ basis, objective.penalty, float(objective.alpha)
-    nothing = np.zeros(0, codes.dtype)
-    structure, edges = no_graph(codes.dtype), nothing
+    exact = basis.astype(np.float64, copy=False)
+    omega, penalty, alpha = exact.T @ exact, objective.penalty, float(objective.alpha)
+    nothing = np.zeros(0)
+    structure, edges = no_graph(codes.dtype), np.zeros(0, codes.dtype)
     if graph is not None:
         edges = graph.edge_weights(codes, objective.terms(codes.dtype, 0.0))
         structure = graph.structure
@@ -115,12 +119,13 @@ def _codes_step(
     def visit(rows: slice, _: Visited, phi: Any) -> tuple[float, float]:
         push, ridge = nothing.reshape(0, 1), nothing
         if penalty is not None:
-            part = codes[rows]
-            ridge = np.full(len(part), 0.5 * objective.mu, codes.dtype)
+            part = codes[rows].astype(np.float64, copy=False)
+            ridge = np.full(len(part), 0.5 * objective.mu)
             if share is not None:
                 ridge *= share[rows]
             push = ridge[:, None] * (penalty.measure(part)[1] + penalty.curvature * part)
             ridge *= penalty.curvature
+        phi = phi.astype(np.float64, copy=False)
         found: tuple[float, float] = newton_steps(
             rows.start, phi, codes, omega, weights, structure, edges, alpha, push, ridge
         )

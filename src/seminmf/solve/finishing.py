@@ -38,7 +38,8 @@ _NOTABLE = 0.1
 _SCALES = (0.3, 0.03, 0.003)
 # With each scale a run ends when J falls by less than this share.
 _STAGE_TOL = 1e-4
-# Below this share of what it is for V = 0, an objective is zero.
+# Below this share of what it is for V = 0, an objective is zero, and so is what is fitted of the
+# samples below this share of them.
 _NOTHING_LEFT = 1e-9
 # Parts with less than these shares of all that samples have of them are tried without.
 _SLIGHT = (1e-3, 1e-6, 1e-9, 0.0)
@@ -111,7 +112,9 @@ class Finish:
         # A run of a given number of iterations ends where it ends.
         if self.stopping.tol > 0 and not solution.objective < self.nothing:
             yield np.ones(len(weights), np.bool_)
-        shares = weights / (weights.sum() or 1.0)
+        # Of samples that are not fitted at all, beside which all parts are slight, a share counts.
+        size = _NOTHING_LEFT * len(solution.codes) * self.length
+        shares = weights / (max(weights.sum(), size) or 1.0)
         tried = None
         for share in _SLIGHT:
             without = shares <= share

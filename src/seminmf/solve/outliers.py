@@ -104,7 +104,7 @@ def refer(X: Any, fitted: Fitted) -> Reference:
         parts = _Parts(engine, fitted, trusted)
         scores = parts.held_out()
         basis = fitted.basis if trusted.all() else parts.fit(trusted)
-    if fitted.index is not None and trusted.sum() > 1:
+    if fitted.index is not None and fitted.index.n_neighbors > 0 and trusted.sum() > 1:
         index = _index_of(fitted.index, trusted)
         distances = distances_from_means(X, X, _neighbours(X, trusted, index, fitted.links))
         if _tell_better(X, trusted, (distances, index), (scores, basis)):

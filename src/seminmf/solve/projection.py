@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
 from ..compiled.careful import careful_rows
-from ..compiled.single import nnls_rows, reweighted_rows
+from ..compiled.single import SHORTEST, nnls_rows, reweighted_rows
 from ..compiled.state import Graph, Ties
 from ..data import Engine, Visited, divided
 from ..graph.index import NeighbourIndex
@@ -18,6 +19,13 @@ from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
 from ..problem.penalties import CodesPenalty
 
+# Normal equations have half the digits. They are solved again for residuals below this share of the
+# parts that cancel in them, to correct codes by up to the other shares.
+_CANCELLED, _CORRECTED = 1e-4, (1e-3, 1e-6)
+# Of reweighting with a penalty, at most.
+_ROUNDS = 100
+# In the place of a length of zero.
+_LEAST = 1e-150
 # Landmarks are the same each time.
 _SEED = 0
 
@@ -43,15 +51,20 @@ def nonnegative_codes(
         engine.map_rows(basis, visit_tied)
         return
     # Without a tie the scale of a part may be anywhere between basis and codes. In units of its
-    # own, a power of two, no product leaves the range of numbers.
+    # own, a power of two, no product leaves the range of numbers. Products are in double precision:
+    # directions that are nearly dependent make their round-off many times larger.
     units = np.ldexp(1.0, np.frexp(np.abs(basis).max(axis=0))[1])
     exact = basis.astype(np.float64) / units
     omega = exact.T @ exact
+    lengths = np.sqrt(omega.diagonal())
 
     def visit(rows: slice, visited: Visited, phi: Any) -> None:
         found = codes[rows] * units
-        phi = phi.astype(np.float64, copy=False)
         doubtful = nnls_rows(phi, omega, np.zeros(len(found)), found)
+        squares = engine.squares[rows] - np.einsum("ij,ij->i", found, phi)
+        near = np.flatnonzero(~doubtful & (squares < (_CANCELLED * (found @ lengths)) ** 2))
+        if len(near):
+            doubtful[near] = _refine(visited.chosen(near), exact, omega, near, found)
         if doubtful.any():
             orthonormal, factor = np.linalg.qr(exact)
             targets = visited.chosen(np.flatnonzero(doubtful)).times(orthonormal)
@@ -60,7 +73,25 @@ def nonnegative_codes(
             found[doubtful] = again
         np.divide(found, units, out=codes[rows])
 
-    engine.map_rows(exact.astype(basis.dtype, copy=False), visit)
+    engine.map_rows(exact, visit)
+
+
+def _refine(
+    visited: Visited, basis: FloatArray, omega: FloatArray, rows: IntArray, codes: FloatArray
+) -> NDArray[np.bool_]:
+    """Some solutions of normal equations with all their digits, in place: those for what they leave
+    are added. Returns whether they have to be doubted even so.
+
+    Corrections may have any sign, so that a small share of the codes is asked for again with them.
+    """
+    doubtful = np.zeros(len(rows), np.bool_)
+    for share in _CORRECTED:
+        again = share * codes[rows]
+        left = visited.misfit_times(codes[rows], basis) + again @ omega
+        corrected = again.copy()
+        doubtful |= nnls_rows(left, omega, np.zeros(len(rows)), corrected)
+        codes[rows] += corrected - again
+    return doubtful
 
 
 def _reweighted_codes(
@@ -145,15 +176,46 @@ def _penalized_codes(
     """With a penalty on the codes, from the best of several starts, in the place of ``codes``.
 
     Those of least squares may fit exactly, and a residual of zero holds them, whatever the penalty
-    would gain; from zero, and from codes that are known, reweighting only goes down.
+    would gain; from above, and from codes that are known, reweighting only goes down.
     """
     nobody, nothing = sp.csr_array((engine.n_samples, 1)), np.zeros((1, basis.shape[1]))
     best = _reweighted_codes(engine, basis, objective, nobody, nothing, codes)
-    others = [np.zeros_like(codes), before] if before.any() else [before]
-    for found in others:
+    others = [_codes_from_above(engine, basis, objective)]
+    for found in [*others, before] if before.any() else others:
         values = _reweighted_codes(engine, basis, objective, nobody, nothing, found)
         better = values < best
         codes[better], best[better] = found[better], values[better]
+
+
+def _codes_from_above(engine: Engine, basis: FloatArray, objective: Objective) -> FloatArray:
+    """Codes with a penalty by least squares with weights that begin at those of V = 0.
+
+    Each round solves all of a sample's weighted problem, so that residuals only become shorter: to
+    the minimum if the loss is convex.
+    """
+    assert objective.penalty is not None
+    penalty, codes = objective.penalty, np.zeros((engine.n_samples, basis.shape[1]), engine.dtype)
+    orthonormal, factor = np.linalg.qr(basis.astype(np.float64))
+    omega = factor.T @ factor
+
+    def visit(rows: slice, visited: Visited, targets: Any) -> None:
+        phi, found = targets @ factor, np.zeros((len(targets), factor.shape[1]))
+        beyond = visited.residuals(targets, orthonormal) ** 2
+        length = np.sqrt(beyond + np.einsum("ij,ij->i", targets, targets)) + _LEAST
+        shortest = SHORTEST * length
+        for _ in range(_ROUNDS):
+            half = 0.5 * objective.mu / objective.loss.weights(length, 0.0)
+            shift = half[:, None] * penalty.measure(found)[1]
+            nnls_rows(phi - shift, omega, half * penalty.curvature, found)
+            before, misfit = length, targets - found @ factor.T
+            length = np.sqrt(beyond + np.einsum("ij,ij->i", misfit, misfit))
+            length = np.maximum(length, shortest)
+            if (np.abs(length - before) <= shortest).all():
+                break
+        codes[rows] = found
+
+    engine.map_rows(orthonormal, visit)
+    return codes
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
+from numpy.typing import NDArray
 
 from .._types import FloatArray
 from ..data import Engine, power_of_two
@@ -31,6 +32,8 @@ ROUNDS = 2
 NEAR_ORIGIN = 0.2
 # What stands for zero in starts of the multiplicative rules, as a share of the largest entry.
 LEAST_SHARE = 1e-4
+# Samples shorter than this share of the longest are no parts: others would have enormous codes.
+_TOO_SHORT = 1e-14
 # Samples of a piece.
 _PIECE = 2**14
 
@@ -77,8 +80,9 @@ def svd_start(
         near = first[:, 0] < NEAR_ORIGIN * float(weights @ first[:, 0] / weights.sum())
         lifts = np.zeros(scores.shape[1], engine.dtype)
         for rows in _pieces(len(scores)):
-            ratios = np.where(near[rows, None], 0, scores[rows] / first[rows])
-            np.maximum(lifts, -ratios.min(axis=0), out=lifts)
+            far = rows.start + np.flatnonzero(~near[rows])
+            ratios = scores[far] / first[far]
+            np.maximum(lifts, -ratios.min(axis=0, initial=0), out=lifts)
         basis, codes = lifted_basis(axes, lifts), lifted_codes(scores, lifts)
     elif k == 1:
         codes, basis = np.maximum(scores, 0), axes
@@ -292,6 +296,8 @@ def kmeans_start(
     """
     centres, labels = engine.clusters(k, share, rng.randint(2**31 - 1))
     basis = np.ascontiguousarray(centres.T, engine.dtype)
+    lengths = np.linalg.norm(basis, axis=0)
+    basis[:, lengths < _TOO_SHORT * lengths.max()] = 0
     codes = np.zeros((engine.n_samples, k), engine.dtype)
     nonnegative_codes(engine, basis, codes)
     codes *= 0.5
@@ -301,31 +307,37 @@ def kmeans_start(
 
 def exemplar_start(engine: Engine, k: int, rng: np.random.RandomState | None) -> Start:
     """k samples, far from each other, as the basis; non-negative least squares for the codes."""
-    chosen = _spread_samples(engine, k, rng)
+    short = engine.squares < _TOO_SHORT**2 * engine.squares.max()
+    chosen = _spread_samples(engine, k, short, rng)
     basis = np.ascontiguousarray(engine.chosen(chosen).T)
+    basis[:, short[chosen]] = 0
     codes = np.zeros((engine.n_samples, k), engine.dtype)
     nonnegative_codes(engine, basis, codes)
     return basis, codes
 
 
-def _spread_samples(engine: Engine, k: int, rng: np.random.RandomState | None) -> list[int]:
+def _spread_samples(
+    engine: Engine, k: int, short: NDArray[np.bool_], rng: np.random.RandomState | None
+) -> list[int]:
     """One sample after the other, each drawn with its distance from those before as weight.
 
     Without ``rng`` the choice is fixed by the data: first the sample of median length, then always
-    the farthest but for the farthest tenth, which may be outliers.
+    the farthest but for the farthest tenth, which may be outliers. ``short`` ones are taken where
+    there are too few others.
     """
-    n, squares = engine.n_samples, engine.squares.astype(np.float64)
+    n, squares, others = engine.n_samples, engine.squares.astype(np.float64), np.flatnonzero(~short)
     if rng is None:
-        chosen = [int(np.argsort(squares, kind="stable")[n // 2])]
+        first = np.argsort(squares[others], kind="stable")[len(others) // 2]
     else:
-        chosen = [int(rng.randint(n))]
+        first = rng.randint(len(others))
+    chosen = [int(others[first])]
     nearest = np.full(n, np.inf)
     while len(chosen) < k:
         last = chosen[-1]
         products = engine.times(engine.chosen([last]).T).ravel()
         distances = np.sqrt(np.maximum(squares + squares[last] - 2 * products, 0))
         nearest = np.minimum(nearest, distances)
-        nearest[chosen] = 0
+        nearest[chosen] = nearest[short] = 0
         total = nearest.sum()
         if total == 0:
             remaining = np.setdiff1d(np.arange(n), chosen)
