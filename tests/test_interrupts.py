@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from helpers import data
 from seminmf import L21SemiNMF, SemiNMF
-from seminmf.compiled.threads import team
+from seminmf.compiled.threads.cores import cores
 
 X = data(4_000, 30)
 _BLAS = ThreadpoolController().select(user_api="blas")
@@ -46,7 +46,8 @@ def unchanged() -> Iterator[None]:
         gc.collect()
         for now, then in zip(process_state(), before, strict=True):
             assert now == then, f"{now!r} was {then!r}"
-        assert team._process.teams == 0
+        assert not cores._at_work
+        assert not cores._holders
         for thread in threading.enumerate():
             if thread.name == "seminmf":
                 thread.join(5)

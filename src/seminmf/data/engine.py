@@ -19,6 +19,7 @@ from ..compiled.kernels import find_product_kernels, no_kernels
 from ..compiled.passes import pass_over
 from ..compiled.products import padded_width
 from ..compiled.state import PassRoom
+from ..compiled.threads.scikit_learn import ScikitLearn
 from ..compiled.threads.team import Team
 from .cutting import chunk_bounds, cut_rows, cut_visits
 from .rows import Graph, Rows, Rule, unpacked_moment
@@ -228,7 +229,8 @@ class Engine:
     ) -> tuple[FloatArray, IntArray]:
         """Centres and labels by k-means."""
         search = KMeans(n_clusters=count, n_init=1, random_state=seed)
-        search.fit(self.storage.X, sample_weight=share)
+        with ScikitLearn(2.0 * self.stored * count):
+            search.fit(self.storage.X, sample_weight=share)
         return search.cluster_centers_, search.labels_
 
     def times(self, basis: FloatArray) -> FloatArray:
