@@ -25,6 +25,7 @@ from threadpoolctl import (
 
 from helpers import Array, data, start
 from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
+from seminmf.compiled.threads import cores
 from seminmf.compiled.threads.crew import Crew
 from seminmf.compiled.threads.scikit_learn import ScikitLearn
 from seminmf.data import Engine
@@ -363,3 +364,76 @@ def test_clusters_at_once_leave_blas_as_it_was() -> None:
         for _ in range(10):
             list(pool.map(fit, inputs))
             assert blas_threads() == before
+
+
+def test_each_thread_gets_its_own_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a BLAS where each thread has a number of its own, as one that is built on OpenMP."""
+    numbers = threading.local()
+
+    def set_number(count: int) -> None:
+        numbers.now = count
+
+    library = cores.Library(lambda: getattr(numbers, "now", 5), set_number)
+    monkeypatch.setattr(cores, "libraries", lambda: cores._Libraries([], [library], []))
+    together, found = threading.Barrier(2), []
+
+    def work(first: bool) -> None:
+        with cores.AtWork() as here:
+            together.wait()
+            here.hold_blas()
+            found.append(library.read())
+            together.wait()
+            if not first:
+                together.wait()
+        found.append(library.read())
+        if first:
+            together.wait()
+
+    workers = [threading.Thread(target=work, args=(first,)) for first in (True, False)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert found == [1, 1, 5, 5]
+
+
+@pytest.mark.parametrize("name", ["SemiNMF", "L21SemiNMF"])
+def test_threads_that_cannot_be_started(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at a limit of processes: the fit goes on without them."""
+    X, refused = data(N, M), []
+    start_thread = threading.Thread.start
+
+    def start(self: threading.Thread) -> None:
+        if self.name.startswith("seminmf"):
+            refused.append(self.name)
+            raise RuntimeError("can't start new thread")
+        start_thread(self)
+
+    with threads(2):
+        expected = digits(rule(name, "knn").fit(X))
+        monkeypatch.setattr(threading.Thread, "start", start)
+        assert digits(rule(name, "knn").fit(X)) == expected
+    assert set(refused) == ({"seminmf"} if name == "SemiNMF" else {"seminmf", "seminmf rows"})
+
+
+# --- threads that wait wherever they hand over, forks, and fits inside joblib ---------------------
+
+
+def run_script(*arguments: str, seconds: float = 300) -> None:
+    """A script of this folder in a process of its own; one that hangs is ended, and has failed."""
+    command = [sys.executable, *arguments]
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=seconds, cwd=Path(__file__).parent
+    )
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sleeps by a function of POSIX")
+def test_pauses_at_every_hand_over(request: pytest.FixtureRequest) -> None:
+    """Some hundred fits here, thousands by ``make threads``."""
+    run_script("pauses.py", "150", "--folder", str(request.config.cache.mkdir("pauses")))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_forks_and_joblib_while_others_fit() -> None:
+    run_script("nested.py")

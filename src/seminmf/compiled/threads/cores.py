@@ -16,7 +16,6 @@ import os
 from collections.abc import Callable
 from functools import lru_cache, partial
 from threading import RLock, get_ident
-from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 from weakref import finalize
 
@@ -43,7 +42,7 @@ class _Libraries(NamedTuple):
 Counts = list[tuple[Library, int]]
 
 
-def _setter(found: Any) -> Callable[[int], Any]:
+def _for_all_threads(found: Any) -> Library:
     """What sets the number of threads of a library, whichever thread it is called from.
 
     threadpoolctl 3.8 ignores, without a word, all threads but the first that has ever set that of
@@ -52,11 +51,10 @@ def _setter(found: Any) -> Callable[[int], Any]:
     """
     if found.internal_api == "openblas":
         for name in found.check_symbols:
-            function: Callable[[int], Any] | None
-            function = getattr(found.dynlib, name.replace("_get_", "_set_"), None)
-            if function is not None:
-                return function
-    return found.set_num_threads
+            if hasattr(found.dynlib, name):
+                setter = name.replace("_get_", "_set_")
+                return Library(getattr(found.dynlib, name), getattr(found.dynlib, setter))
+    return Library(found.get_num_threads, found.set_num_threads)
 
 
 @lru_cache(maxsize=1)
@@ -69,20 +67,15 @@ def libraries() -> _Libraries:
         elif getattr(found, "threading_layer", None) == "openmp":
             loaded.own.append(Library(found.get_num_threads, found.set_num_threads))
         else:
-            loaded.common.append(Library(found.get_num_threads, _setter(found)))
+            loaded.common.append(_for_all_threads(found))
     return loaded
-
-
-def _set_each(counts: Counts) -> None:
-    for library, count in counts:
-        if library.read() != count:
-            library.set(count)
 
 
 def one_thread_here() -> None:
     """For a thread of ours: it uses no others."""
     loaded = libraries()
-    _set_each([(library, 1) for library in loaded.own + loaded.openmp])
+    for library in loaded.own + loaded.openmp:
+        library.set(1)
 
 
 class _Cores:
@@ -119,7 +112,9 @@ class _Cores:
             self._holders.add(who)
             if not self._before:
                 self._before = [(library, library.read()) for library in libraries().common]
-            _set_each([(library, 1) for library, _ in self._before])
+            for library, count in self._before:
+                if count != 1:
+                    library.set(1)
 
     def leave(self, who: int) -> None:
         """Also for one who has left before, or has never come."""
@@ -128,7 +123,9 @@ class _Cores:
             self._holders.discard(who)
             self._count()
             if not self._holders:
-                _set_each(self._before)
+                for library, count in self._before:
+                    if count != 1:
+                        library.set(count)
                 self._before = []
 
     def only_this_thread(self) -> None:
@@ -171,12 +168,7 @@ class AtWork:
         cores.enter(id(self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         _undo(self._to_undo)
         self._to_undo.clear()
         if self._later is not None:

@@ -90,6 +90,7 @@ class Crew:
 
     def __init__(self, helpers: int) -> None:
         self.helpers = helpers
+        self.closed = False
         self._threads: list[Thread] = []
         self._crowding = _Crowding()
         self._bell = np.zeros(1, np.int64)
@@ -126,7 +127,7 @@ class Crew:
 
     def dismiss(self) -> None:
         """Tell the helpers to go home, wherever they are."""
-        self._call = None
+        self.closed, self._call = True, None
         self._bell[0] = -1  # for those who watch it
         for _ in self._threads:
             self._wake.put(None)
@@ -144,8 +145,7 @@ class Crew:
 
     def _invite(self) -> None:
         if not self._threads:
-            # Where no more can be started, as at a limit of processes, those there are do the work.
-            with suppress(RuntimeError):
+            with suppress(RuntimeError):  # those that can be started do the work
                 for place in range(self.helpers):
                     thread = Thread(target=self._serve, args=(place,), name="seminmf", daemon=True)
                     self._threads.append(thread)

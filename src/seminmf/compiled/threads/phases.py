@@ -35,9 +35,9 @@ def counters_for(phases: int) -> int:
     return _FIRST + 2 * phases
 
 
-# For tests: up to so many microseconds a thread sleeps before and after every so many'th of the steps
-# below by which threads hand over to each other. Code that was compiled so is not to be kept in one
-# folder with other code.
+# For tests: for up to so many microseconds a thread sleeps before and after some of the steps below
+# (one in so many) by which threads hand over to each other. Code that is compiled so must not be
+# kept in one folder with other code.
 _PAUSE, _EVERY = int(os.environ.get("SEMINMF_PAUSE", "0")), 16
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from threading import Thread
-from types import TracebackType
 from typing import Any, TypeVar
 
 from .cores import AtWork, cores, one_thread_here
@@ -45,7 +45,9 @@ class Team(AtWork):
     def __enter__(self) -> Team:
         super().__enter__()
         self._entered = True
-        self._renew()
+        if self.crew.closed:
+            self._renew()
+        self._to_undo.append(self.crew.dismiss)
         self.adapt(self._operations)
         return self
 
@@ -56,14 +58,9 @@ class Team(AtWork):
             self._holds = True
             self.hold_blas()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._entered = self._holds = False
-        super().__exit__(kind, error, trace)
+        super().__exit__(*error)
         self.crew.close()
 
     def call(
@@ -95,8 +92,10 @@ class Team(AtWork):
         count = min(self.size, self._share(), len(work)) - 1
         helpers = [Thread(target=help_out, name="seminmf rows", daemon=True) for _ in range(count)]
         try:
-            for helper in helpers:
-                helper.start()
+            # Where no more can be started, as at a limit of processes, those there are do the work.
+            with suppress(RuntimeError):
+                for helper in helpers:
+                    helper.start()
             take_turns()
         finally:
             for _ in turns:  # after an error nobody begins another
