@@ -78,7 +78,7 @@ def forks(expected: list[bytes]) -> None:
         return alone and fit(TABLES[0]) == expected[0] and blas_threads() == allowed
 
     with others_at_work():
-        for _ in range(30):
+        for _ in range(60):
             in_a_fork(child)
 
 

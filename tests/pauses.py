@@ -15,7 +15,6 @@ import itertools
 import os
 import random
 import resource
-import subprocess
 import sys
 import threading
 import time
@@ -126,7 +125,7 @@ def main() -> int:
     if "SEMINMF_PAUSE" not in os.environ:
         folder = str(given.folder.resolve())
         more = {"SEMINMF_PAUSE": str(_LONGEST), "NUMBA_CACHE_DIR": folder}
-        return subprocess.run([sys.executable, *sys.argv], env={**os.environ, **more}).returncode
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **more})
     different = compare(given.fits, given.seed)
     if given.rows:
         with given.rows.open("a", newline="", encoding="utf-8") as stream:

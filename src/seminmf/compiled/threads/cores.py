@@ -88,7 +88,7 @@ class _Cores:
 
     def __init__(self) -> None:
         self._lock = RLock()
-        self._at_work: dict[int, int] = {}
+        self._at_work: dict[int, int] = {}  # by their numbers, and in which thread
         self._holders: set[int] = set()
         self._before: Counts = []
         self.fits = 1
@@ -105,7 +105,7 @@ class _Cores:
     def enter(self, who: int) -> None:
         with self._lock:
             self._at_work[who] = get_ident()
-            self._count()
+            self._settle()
 
     def hold(self, who: int) -> None:
         with self._lock:
@@ -121,22 +121,24 @@ class _Cores:
         with self._lock:
             self._at_work.pop(who, None)
             self._holders.discard(who)
-            self._count()
-            if not self._holders:
-                for library, count in self._before:
-                    if count != 1:
-                        library.set(count)
-                self._before = []
+            self._settle()
 
     def only_this_thread(self) -> None:
-        """After a fork: the threads of all others are not there."""
+        """After a fork: other threads are not there, whatever they were about to do."""
         self._lock = RLock()
         here = get_ident()
-        for who in [who for who, thread in self._at_work.items() if thread != here]:
-            self.leave(who)
+        self._at_work = {who: place for who, place in self._at_work.items() if place == here}
+        self._holders &= set(self._at_work)
+        self._settle()
 
-    def _count(self) -> None:
+    def _settle(self) -> None:
+        """Count who is at work, and give BLAS back where nobody holds it."""
         self.fits = max(len(set(self._at_work.values())), 1)
+        if not self._holders:
+            for library, count in self._before:
+                if count != 1:
+                    library.set(count)
+            self._before = []
 
 
 cores = _Cores()
