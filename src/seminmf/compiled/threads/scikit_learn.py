@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from math import inf
+from typing import Any
 
 from .cores import AtWork, cores, libraries
 from .team import WORTH_SHARING
@@ -29,3 +31,8 @@ class ScikitLearn(AtWork):
             self._change(library, max(library.read() // cores.fits, 1) if self._shared else 1)
         self.hold_blas()
         return self
+
+
+def during(search: Any) -> AbstractContextManager[Any]:
+    """While a user's search for neighbours works; one of another library has BLAS as it was."""
+    return ScikitLearn() if type(search).__module__.startswith("sklearn.") else nullcontext()
