@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-lowest test-newest fuzz mutation hostile lint docs bench dist publish clean
+.PHONY: demo test test-lowest test-newest fuzz mutation hostile threads lint docs bench dist publish clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python -m seminmf.demo --out demo-report
@@ -38,6 +38,15 @@ mutation: $(VENV)/test.stamp
 
 hostile: $(VENV)/test.stamp
 	PYTHONPATH=tests $(BIN)/python -m hostile --cases 20000 --rows docs/hostile.csv
+
+# Threads that wait at random, fits that are broken off at random, and several fits at once.
+threads: $(VENV)/test.stamp
+	echo what,runs,wrong,count > docs/threads.csv
+	$(BIN)/python tests/pauses.py 5000 --rows docs/threads.csv
+	$(BIN)/python tests/interrupts.py 3000 --rows docs/threads.csv
+	$(BIN)/python tests/nested.py
+	$(BIN)/python -m benchmarks.at_once
+	$(BIN)/python -m benchmarks.promises
 
 lint: $(VENV)/lint.stamp
 	$(BIN)/ruff check .

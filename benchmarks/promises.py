@@ -1,7 +1,8 @@
 """The tables of `docs/promises.md`, from rows: ``python -m benchmarks.promises``.
 
 Rows: ``docs/hostile.csv`` (``make hostile``), ``docs/mutation.csv`` (``make mutation``),
-``docs/tested.csv`` (what was run in which environment) and ``docs/fuzz.csv`` (``make fuzz``).
+``docs/tested.csv`` (what was run in which environment), ``docs/fuzz.csv`` (``make fuzz``),
+``docs/threads.csv`` and ``docs/at-once.csv`` (``make threads``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "promises.md"
 Rows = list[dict[str, str]]
+# Fits at once may take so many times as long as one after the other.
+AT_MOST = 1.3
 
 
 def rows_of(name: str) -> Rows:
@@ -85,7 +88,37 @@ def fuzz(rows: Rows) -> str:
     return told + "\n\n" + table(["outcome", "cases"], body)
 
 
-TABLES = {"hostile": hostile, "mutation": mutation, "tested": tested, "fuzz": fuzz}
+def threads(rows: Rows) -> str:
+    """What was run, and how often something was wrong: runs of one kind are added up."""
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for row in rows:
+        found = counts[row["what"], row["wrong"]]
+        found[0] += int(row["runs"])
+        found[1] += int(row["count"])
+    body = [[what, f"{n:,}", f"{bad:,} {wrong}"] for (what, wrong), (n, bad) in counts.items()]
+    return table(["", "runs", "wrong"], body)
+
+
+def at_once(rows: Rows) -> str:
+    """The fastest of each, and the ratio of these and of the medians."""
+    body = []
+    for row in rows:
+        numbers = {name: float(row[name]) for name in row if name != "fit"}
+        best = numbers["at once"] / numbers["after"]
+        usual = numbers["at once, median"] / numbers["after, median"]
+        shape = f"{numbers['samples']:,.0f} × {numbers['features']:.0f}"
+        times = [f"{1e3 * numbers[name]:.1f} ms" for name in ("after", "at once")]
+        target = "yes" if best <= AT_MOST else "**no**"
+        ratios = [f"{best:.2f}", f"{usual:.2f}"]
+        body.append([f"`{row['fit']}`, {shape}", row["fits"], *times, *ratios, target])
+    head = ["fits of", "at once", "one after the other", "at once", "ratio", "of medians"]
+    return table([*head, f"≤ {AT_MOST}"], body)
+
+
+TABLES = {
+    "hostile": hostile, "mutation": mutation, "tested": tested, "fuzz": fuzz, "threads": threads,
+    "at-once": at_once,
+}  # fmt: skip
 
 
 def filled(text: str) -> str:

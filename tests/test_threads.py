@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,18 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
+from threadpoolctl import (
+    OpenBLASController,
+    ThreadpoolController,
+    threadpool_info,
+    threadpool_limits,
+)
 
 from helpers import Array, data, start
-from seminmf import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
+from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
+from seminmf.compiled.threads import cores
 from seminmf.compiled.threads.crew import Crew
-from seminmf.compiled.threads.openmp import shared_if_worth
-from seminmf.compiled.threads.team import _process
+from seminmf.compiled.threads.scikit_learn import ScikitLearn
 from seminmf.data import Engine
 from seminmf.losses import Cauchy, Huber
 
@@ -132,14 +138,14 @@ def late(monkeypatch: pytest.MonkeyPatch, pause: Callable[[], float]) -> list[st
     came: list[str] = []
     call = Crew.call
 
-    def delayed_call(self: Crew, function: Any, *arguments: Any) -> Any:
+    def delayed_call(self: Crew, function: Any, *arguments: Any) -> None:
         def delayed(*given: Any) -> Any:
             if is_helper():
                 came.append("helper")
                 time.sleep(pause())
             return function(*given)
 
-        return call(self, delayed, *arguments)
+        call(self, delayed, *arguments)
 
     monkeypatch.setattr(Crew, "call", delayed_call)
     return came
@@ -297,22 +303,137 @@ def test_little_work_of_scikit_learn_is_not_shared() -> None:
         return [library.get_num_threads() for library in libraries]
 
     with threadpool_limits(3, user_api="openmp"):
-        with shared_if_worth(1e3):
+        with ScikitLearn(1e3):
             assert counts() == [1] * len(libraries)
-        with shared_if_worth(1e12):
+        with ScikitLearn(1e12):
             assert counts() == [3] * len(libraries)
-        with pytest.raises(ValueError, match="in between"), shared_if_worth(1e3):
+        with pytest.raises(ValueError, match="in between"), ScikitLearn(1e3):
             raise ValueError("in between")
         assert counts() == [3] * len(libraries)
 
 
-def test_a_lock_that_was_never_given_back_holds_nobody_up() -> None:
-    """As after Ctrl-C at the wrong moment, in a thread that goes on."""
-    gate = _process._gate
-    gate._lock.acquire()
-    found: list[Any] = []
-    other = threading.Thread(target=lambda: found.append(SemiNMF(2).fit(data(60, 8))))
-    other.start()
-    other.join(timeout=60)
-    assert found
-    assert _process.teams == 0
+# --- thread counts of the whole process -----------------------------------------------------------
+
+
+def in_a_thread(function: Callable[[], Any]) -> Any:
+    """What it returns in a thread of Python that is not the main one; or its error."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result()
+
+
+def test_blas_is_held_in_any_thread() -> None:
+    """Also after another thread has held it, which for threadpoolctl owns it from then on."""
+    X, seen = data(N, M), []
+
+    def watch(progress: Any) -> None:
+        seen.append(blas_threads())
+
+    with threads(2):
+        rule("SemiNMF", None).fit(X)
+        in_a_thread(lambda: rule("SemiNMF", None, callback=watch).fit(X))
+        assert seen == [[1] * len(seen[0])] * 5
+        assert blas_threads() == [2] * len(seen[0])
+
+
+def test_others_may_set_their_threads_after_a_fit() -> None:
+    """Threads that do not fit are not kept from threadpoolctl by one that does."""
+
+    def limited() -> list[int]:
+        with threadpool_limits(1, user_api="blas"):
+            return blas_threads()
+
+    with threads(2):
+        in_use = blas_threads()
+    rule("SemiNMF", None).fit(data(N, M))
+    assert in_a_thread(limited) == [1] * len(in_use)
+
+
+def test_clusters_at_once_leave_blas_as_it_was() -> None:
+    """scikit-learn gives back what it found, which may be what another fit had set."""
+    inputs = [data(600, 12, seed) for seed in range(4)]
+
+    def fit(X: Array) -> None:
+        model = L21SemiNMF(4, tol=0, max_iter=5, random_state=0)
+        FactorKMeans(model, random_state=0).fit(X).predict(X)
+
+    fit(inputs[0])
+    with threads(2), ThreadPoolExecutor(4) as pool:
+        # From version 3.8 on only one thread may set the number, which is this one up to here.
+        getattr(OpenBLASController, "clear_controlling_thread", lambda **_: None)(force=True)
+        before = blas_threads()
+        for _ in range(10):
+            list(pool.map(fit, inputs))
+            assert blas_threads() == before
+
+
+def test_each_thread_gets_its_own_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a BLAS where each thread has a number of its own, as one that is built on OpenMP."""
+    numbers = threading.local()
+
+    def set_number(count: int) -> None:
+        numbers.now = count
+
+    library = cores.Library(lambda: getattr(numbers, "now", 5), set_number)
+    monkeypatch.setattr(cores, "libraries", lambda: cores._Libraries([], [library], []))
+    together, found = threading.Barrier(2), []
+
+    def work(first: bool) -> None:
+        with cores.AtWork() as here:
+            together.wait()
+            here.hold_blas()
+            found.append(library.read())
+            together.wait()
+            if not first:
+                together.wait()
+        found.append(library.read())
+        if first:
+            together.wait()
+
+    workers = [threading.Thread(target=work, args=(first,)) for first in (True, False)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert found == [1, 1, 5, 5]
+
+
+@pytest.mark.parametrize("name", ["SemiNMF", "L21SemiNMF"])
+def test_threads_that_cannot_be_started(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at a limit of processes: the fit goes on without them."""
+    X, refused = data(N, M), []
+    start_thread = threading.Thread.start
+
+    def start(self: threading.Thread) -> None:
+        if self.name.startswith("seminmf"):
+            refused.append(self.name)
+            raise RuntimeError("can't start new thread")
+        start_thread(self)
+
+    with threads(2):
+        expected = digits(rule(name, "knn").fit(X))
+        monkeypatch.setattr(threading.Thread, "start", start)
+        assert digits(rule(name, "knn").fit(X)) == expected
+    assert set(refused) == ({"seminmf"} if name == "SemiNMF" else {"seminmf", "seminmf rows"})
+
+
+# --- threads that wait wherever they hand over, forks, and fits inside joblib ---------------------
+
+
+def run_script(*arguments: str, seconds: float = 300) -> None:
+    """A script of this folder in a process of its own; one that hangs is ended, and has failed."""
+    command = [sys.executable, *arguments]
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=seconds, cwd=Path(__file__).parent
+    )
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sleeps by a function of POSIX")
+def test_pauses_at_every_hand_over(request: pytest.FixtureRequest) -> None:
+    """Some hundred fits here, thousands by ``make threads``."""
+    run_script("pauses.py", "150", "--folder", str(request.config.cache.mkdir("pauses")))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_forks_and_joblib_while_others_fit() -> None:
+    run_script("nested.py")

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
+from ..compiled.threads.scikit_learn import ScikitLearn
 from ..compiled.threads.team import Team
 from .cutting import chunk_bounds, cut_rows, cut_visits
 from .rows import Graph, Rows, Rule
@@ -226,7 +227,8 @@ class Engine:
     ) -> tuple[FloatArray, IntArray]:
         """Centres and labels by k-means."""
         search = KMeans(n_clusters=count, n_init=1, random_state=seed)
-        search.fit(self.storage.X, sample_weight=share)
+        with ScikitLearn(2.0 * self.stored * count):
+            search.fit(self.storage.X, sample_weight=share)
         return search.cluster_centers_, search.labels_
 
     def times(self, basis: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
+from ..compiled.threads.scikit_learn import ScikitLearn
 
 # Directions that are tried, heights for each, and how far from the proportion they may be.
 _DIRECTIONS, _HEIGHTS, _LEEWAY = 4, 21, 0.1
@@ -59,7 +60,8 @@ def _parting(centred: FloatArray, directions: FloatArray, share: float) -> Float
     some = centred[:: -(-len(centred) // _CLUSTERED)]
     if len(some) < 2 * _CLUSTERS:
         return directions[:, :0]
-    clusters = KMeans(_CLUSTERS, n_init=1, random_state=0).fit(some)
+    with ScikitLearn():
+        clusters = KMeans(_CLUSTERS, n_init=1, random_state=0).fit(some)
     along = clusters.cluster_centers_ @ directions
     heights = np.quantile(along[clusters.labels_], share, axis=0)
     sides = np.where(along > heights, 1.0, -1.0)[clusters.labels_]

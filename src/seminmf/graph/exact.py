@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from .._types import FloatArray, IntArray
-from ..compiled.threads.openmp import shared_if_worth
+from ..compiled.threads.scikit_learn import ScikitLearn
 from ..compiled.threads.team import Team
 
 # Samples that a thread takes at a time, whatever the number of threads: a multiple of what
@@ -32,9 +32,9 @@ class Search(Protocol):
 class Exact:
     """By scikit-learn: trees where there are few features, all distances where there are many.
 
-    Samples are shared among our own threads, each of which holds OpenMP to one: the threads of
-    OpenMP wait for each other awake, and where a core is busy, as with two fits at once, a search
-    took many times as long.
+    Samples are shared among our own threads, each of which has one of OpenMP: the threads of OpenMP
+    wait for each other awake, and where a core is busy, as with two fits at once, a search took
+    many times as long.
     """
 
     recall = 1.0
@@ -58,14 +58,10 @@ class Exact:
 
     def _nearest(self, features: Any, count: int) -> tuple[FloatArray, IntArray]:
         def visit(rows: slice) -> Any:
-            with shared_if_worth(0.0):
-                return self._search.kneighbors(features[rows], count)
+            return self._search.kneighbors(features[rows], count)
 
         n, (known, width) = features.shape[0], self._features.shape
         blocks = [slice(low, min(low + _BLOCK, n)) for low in range(0, n, _BLOCK)]
-        # A team holds BLAS to one thread as scikit-learn does while it searches, and gives the
-        # threads back also where Ctrl-C comes at the wrong moment.
-        with Team(float(n) * known * width, len(blocks)) as team:
-            team.adapt(0.0)
+        with ScikitLearn(0.0), Team(float(n) * known * width, len(blocks)) as team:
             distances, indices = zip(*team.map(visit, blocks), strict=True)
         return np.concatenate(distances), np.concatenate(indices)

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from .._types import FloatArray, IntArray
+from ..compiled.threads.scikit_learn import during
 from ..data.features import features_of, leading_directions
 from ..data.samples import KnownRows
 from .approximate import Approximate, worth_it
@@ -124,7 +125,8 @@ class NeighbourIndex:
     def query(self, X: Any) -> sp.csr_array:
         """Ones in each row for the samples nearest to a new one."""
         if self.transformer is not None:
-            found = sp.csr_array(self.transformer.transform(X))
+            with during(self.transformer):
+                found = sp.csr_array(self.transformer.transform(X))
             indptr, indices = _nearest_entries(found, self.n_neighbors)
             shape = X.shape[0], len(self)
             return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)

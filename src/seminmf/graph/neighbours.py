@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from .._types import IntArray
 from ..compiled.colouring import is_symmetric
+from ..compiled.threads.scikit_learn import during
 from .exact import Exact
 
 
@@ -53,7 +54,8 @@ def transformer_links(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]
     that a sample found, itself left out.
     """
     fitted = clone(transformer)
-    found = sp.csr_array(fitted.fit_transform(X))
+    with during(fitted):
+        found = sp.csr_array(fitted.fit_transform(X))
     if found.shape != (X.shape[0], X.shape[0]):
         raise ValueError(
             f"graph: the transformer {transformer!r} returned a matrix of shape {found.shape} "

@@ -50,7 +50,7 @@ def find_clusters(
     start: IntArray | None = None,
 ) -> Clusters:
     """k-means of the codes of a fitted factorization; from the clusters ``start`` if given."""
-    from ..compiled.threads.openmp import shared_if_worth
+    from ..compiled.threads.scikit_learn import ScikitLearn
 
     reading, refined = Reading.of(factorizer, codes, n_clusters, metric, refine)
     seen = reading.seen(refined)
@@ -58,7 +58,7 @@ def find_clusters(
     if start is not None:
         means = np.array([seen[start == label].mean(axis=0) for label in range(n_clusters)])
         search.set_params(init=means, n_init=1)
-    with shared_if_worth(2.0 * seen.size * n_clusters * _STARTS * _ROUNDS):
+    with ScikitLearn(2.0 * seen.size * n_clusters * _STARTS * _ROUNDS):
         search.fit(seen)
         nearest = pairwise_distances_argmin(search.cluster_centers_, seen)
     labels: IntArray = search.labels_
@@ -275,8 +275,11 @@ class FactorKMeans(
 
     def _codes_and_labels(self, X: Any) -> tuple[FloatArray, IntArray]:
         """What the factorization's ``transform`` returns, and the clusters."""
+        from ..compiled.threads.scikit_learn import ScikitLearn
+
         codes, seen = self._seen(X)
-        labels: IntArray = self.kmeans_.predict(seen)
+        with ScikitLearn(2.0 * seen.size * len(self.cluster_centers_)):
+            labels: IntArray = self.kmeans_.predict(seen)
         return codes, labels
 
     def _seen(self, X: Any) -> tuple[FloatArray, FloatArray]:

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
+from ..compiled.threads.scikit_learn import ScikitLearn
 from ..models.certificate import matched_cosines
 from ..models.clustering import FactorKMeans
 
@@ -52,6 +53,7 @@ def _agreed(labels: IntArray, n_clusters: int) -> IntArray:
         members = (row[:, None] == np.arange(row.max() + 1)).astype(np.float64)
         members[~here] = members[here].mean(axis=0)
         columns.append(members)
-    search = KMeans(n_clusters, n_init=_STARTS, random_state=0).fit(np.hstack(columns))
+    with ScikitLearn():
+        search = KMeans(n_clusters, n_init=_STARTS, random_state=0).fit(np.hstack(columns))
     found: IntArray = search.labels_.astype(np.int64)
     return found

@@ -4,14 +4,19 @@ Waking a thread from Python takes a tenth of a millisecond and more, and it need
 the caller has it. So the bell is rung inside the compiled function, when the caller has let go of
 the GIL; the helpers, who watch the bell in compiled code, then fetch their arguments and come
 along. Who hears nothing for a while goes to sleep.
+
+Nobody waits for a helper who has not come: the caller alone would come to the same result. So it
+does not matter where one is late, asleep for too long or could not be started.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from math import inf
+from queue import Empty, SimpleQueue
+from threading import Thread
 from time import perf_counter
 from typing import Any
 
@@ -19,6 +24,7 @@ import numpy as np
 
 from ..jit import borrowing
 from ..state import Call
+from .cores import one_thread_here
 from .phases import counters_for, watch
 
 # How often a helper offers its core to others before it goes to sleep: some 0.2 ms.
@@ -52,6 +58,28 @@ def _seconds_per_offer() -> float:
     return (perf_counter() - begin) / _OFFERS
 
 
+class _Crowding:
+    """Whether there is a core for the helpers, judged by the calls before."""
+
+    def __init__(self) -> None:
+        self._fastest = inf
+        self._pause = _SHORTEST
+        self._alone_until = -inf
+
+    def is_felt(self, now: float) -> bool:
+        return now < self._alone_until
+
+    def judge(self, begin: float, end: float, offers: int) -> None:
+        """Make a pause if there was no core for all in a call with helpers."""
+        took, waited = end - begin, offers * _seconds_per_offer() if offers else 0.0
+        self._fastest = min(self._fastest, took)
+        crowded = took > _TIMES * self._fastest + _SECONDS
+        if crowded or waited > max(_LONG_WAIT, _SHARE * took):
+            soon = begin - self._alone_until < _LONGEST
+            self._pause = min(2 * self._pause, _LONGEST) if soon else _SHORTEST
+            self._alone_until = end + self._pause
+
+
 class Crew:
     """Runs ``function(call, number, room, *arguments)`` on the caller and on ``helpers`` threads.
 
@@ -62,22 +90,21 @@ class Crew:
 
     def __init__(self, helpers: int) -> None:
         self.helpers = helpers
-        self._threads: list[threading.Thread] = []
+        self.closed = False
+        self._threads: list[Thread] = []
+        self._crowding = _Crowding()
         self._bell = np.zeros(1, np.int64)
         self._make_call(phases=0)
-        self._awake = threading.Condition()
-        self._call: tuple[int, int, Shared, Any] | None = None
         self._number = 0
-        self._asleep = 0
-        self._fastest = inf
-        self._pause = _SHORTEST
-        self._alone_until = -inf
-        self._generation = 0
+        # What helpers look at: the present call, or the last; None sends them home.
+        self._call: tuple[int, int, Shared, Any] | None = None
+        # Their places, and what wakes them: both change in one step, wherever Ctrl-C comes.
+        self._asleep: set[int] = set()
+        self._wake: SimpleQueue[None] = SimpleQueue()
 
     def call(
-        self, function: Shared, rooms: list[Any], arguments: tuple[Any, ...], phases: int,
-        most: int | None = None,
-    ) -> None:  # fmt: skip
+        self, function: Shared, rooms: list[Any], arguments: tuple[Any, ...], phases: int, most: int
+    ) -> None:
         """Run the function, which has so many phases, with at ``most`` so many helpers.
 
         There is a room for the caller, the first, and for each helper.
@@ -85,9 +112,9 @@ class Crew:
         self._number += 1
         if counters_for(phases) > len(self._counters):
             self._make_call(phases)
-        helpers = self.helpers if most is None else min(most, self.helpers)
+        helpers = min(most, self.helpers)
         begin = perf_counter() if helpers else 0.0
-        if helpers == 0 or begin < self._alone_until:
+        if helpers == 0 or self._crowding.is_felt(begin):
             # Helpers who are not invited stay asleep: they find no new call when the bell rings.
             function(self._open, self._number, rooms[0], *arguments)
             return
@@ -96,45 +123,49 @@ class Crew:
         offers = function(self._open, self._number, rooms[0], *arguments)
         # Who comes now finds nothing to do, and nobody keeps the arguments, which may be large.
         self._call = self._number, 0, function, None
-        self._judge(begin, perf_counter(), offers)
+        self._crowding.judge(begin, perf_counter(), offers)
+
+    def dismiss(self) -> None:
+        """Tell the helpers to go home, wherever they are."""
+        self.closed, self._call = True, None
+        self._bell[0] = -1  # for those who watch it
+        for _ in self._threads:
+            self._wake.put(None)
+
+    def close(self) -> None:
+        """Send the helpers home, and wait until they are."""
+        self.dismiss()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
 
     def _make_call(self, phases: int) -> None:
         self._counters = np.zeros(counters_for(phases), np.int64)
         self._open = Call(bell=self._bell, counters=self._counters)
 
-    def _judge(self, begin: float, end: float, offers: int) -> None:
-        """Make a pause if there was no core for all in a call with helpers."""
-        took, waited = end - begin, offers * _seconds_per_offer() if offers else 0.0
-        self._fastest = min(self._fastest, took)
-        crowded = took > _TIMES * self._fastest + _SECONDS
-        if crowded or waited > max(_LONG_WAIT, _SHARE * took):
-            soon = begin - self._alone_until < _LONGEST
-            self._pause = min(2 * self._pause, _LONGEST) if soon else _SHORTEST
-            self._alone_until = end + self._pause
-
     def _invite(self) -> None:
         if not self._threads:
-            for place in range(self.helpers):
-                thread = threading.Thread(
-                    target=self._serve, args=(place, self._generation), name="seminmf", daemon=True
-                )
-                thread.start()
-                self._threads.append(thread)
-        elif self._asleep:
-            with self._awake:
-                self._awake.notify_all()
+            with suppress(RuntimeError):  # those that can be started do the work
+                for place in range(self.helpers):
+                    thread = Thread(target=self._serve, args=(place,), name="seminmf", daemon=True)
+                    self._threads.append(thread)
+                    thread.start()
+        for place in tuple(self._asleep):
+            self._asleep.discard(place)
+            self._wake.put(None)
 
-    def _serve(self, place: int, generation: int) -> None:
+    def _serve(self, place: int) -> None:
+        one_thread_here()
         last = 0
-        while (number := self._take_part(place, last, generation)) is not None:
+        while (number := self._take_part(place, last)) is not None:
             if number == last:
-                self._sleep(last, generation)
+                self._sleep(place, last)
             last = number
 
-    def _take_part(self, place: int, last: int, generation: int) -> int | None:
+    def _take_part(self, place: int, last: int) -> int | None:
         """Come along if there is a call after the ``last``; its number, or None to go home."""
         present = self._call
-        if self._generation != generation or present is None:
+        if present is None:
             return None
         number, helpers, function, parts = present
         if number != last and place < helpers:
@@ -145,31 +176,11 @@ class Crew:
             _watch(self._bell, number, _OFFERS)
         return number
 
-    def _sleep(self, last: int, generation: int) -> None:
-        with self._awake:
-            self._asleep += 1
-            # After `_asleep` was set: either the caller sees that, or its call is seen here.
-            self._awake.wait_for(
-                lambda: (
-                    self._generation != generation or self._call is None or self._call[0] != last
-                ),
-                timeout=_NAP,
-            )
-            self._asleep -= 1
-
-    def close(self) -> None:
-        """Send the helpers home, and wait until they are."""
-        self.abandon()
-        for thread in self._threads:
-            thread.join()
-        self._threads = []
-        # Ready for more, should there be any.
-        self._bell[0] = self._number
-
-    def abandon(self) -> None:
-        """Tell the helpers to go home. Who was called by nobody's list hears it as well."""
-        self._generation += 1
-        self._call = None
-        self._bell[0] = -1  # for those who watch it
-        with self._awake:
-            self._awake.notify_all()
+    def _sleep(self, place: int, last: int) -> None:
+        self._asleep.add(place)
+        # After that: either the caller sees that, or its call is seen here.
+        present = self._call
+        if present is not None and present[0] == last:
+            with suppress(Empty):
+                self._wake.get(timeout=_NAP)
+        self._asleep.discard(place)

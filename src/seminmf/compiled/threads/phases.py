@@ -35,6 +35,33 @@ def counters_for(phases: int) -> int:
     return _FIRST + 2 * phases
 
 
+# For tests: for up to so many microseconds a thread sleeps before and after some of the steps below
+# (one in so many) by which threads hand over to each other. Code that is compiled so must not be
+# kept in one folder with other code.
+_PAUSE, _EVERY = int(os.environ.get("SEMINMF_PAUSE", "0")), 16
+
+
+def _pause(builder: Any) -> None:
+    """By chance, as the scheduler may do it."""
+    if _PAUSE == 0:
+        return
+    word, module = ir.IntType(64), builder.module
+    clock = builder.call(
+        module.declare_intrinsic("llvm.readcyclecounter", (), ir.FunctionType(word, [])), []
+    )
+    chance = builder.lshr(builder.mul(clock, word(0x9E3779B97F4A7C15)), word(40))
+    with builder.if_then(builder.icmp_unsigned("==", builder.urem(chance, word(_EVERY)), word(0))):
+        length = builder.urem(builder.udiv(chance, word(_EVERY)), word(_PAUSE))
+        _call_c(builder, "usleep", builder.trunc(length, ir.IntType(32)))
+
+
+def _call_c(builder: Any, name: str, *arguments: Any) -> None:
+    """Call a function of the C library that returns a number."""
+    kind = ir.FunctionType(ir.IntType(32), [argument.type for argument in arguments])
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    builder.call(function, arguments)
+
+
 def _element(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
     return builder.gep(context.make_array(kind)(context, builder, array).data, [index])
 
@@ -46,7 +73,10 @@ def add(typing, counters, index, change):
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         counters, index, change = arguments
         place = _element(context, builder, signature.args[0], counters, index)
-        return builder.atomic_rmw("add", place, change, _ORDER)
+        _pause(builder)
+        before = builder.atomic_rmw("add", place, change, _ORDER)
+        _pause(builder)
+        return before
 
     return types.int64(counters, types.int64, types.int64), generate
 
@@ -58,7 +88,10 @@ def read(typing, counters, index):
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         counters, index = arguments
         place = _element(context, builder, signature.args[0], counters, index)
-        return builder.load_atomic(place, _ORDER, 8)
+        _pause(builder)
+        found = builder.load_atomic(place, _ORDER, 8)
+        _pause(builder)
+        return found
 
     return types.int64(counters, types.int64), generate
 
@@ -69,9 +102,7 @@ def give_way(typing):
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if os.name == "posix":
-            kind = ir.FunctionType(ir.IntType(32), [])
-            function = builder.module.globals.get("sched_yield")
-            builder.call(function or ir.Function(builder.module, kind, "sched_yield"), [])
+            _call_c(builder, "sched_yield")
         return context.get_dummy_value()
 
     return types.void(), generate
@@ -103,7 +134,7 @@ def enter(call, number, room):
     """Whether this thread takes part; the one who leads opens the call and rings the bell."""
     if room.leads:
         add(call.counters, _OPEN, number)
-        add(call.bell, 0, 1)
+        add(call.bell, 0, number - read(call.bell, 0))
         return True
     add(call.counters, _INSIDE, 1)
     # Either the leader sees that somebody is inside, or this sees that the call is over.

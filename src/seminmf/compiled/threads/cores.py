@@ -1,0 +1,188 @@
+"""Who is at work in this process, and how many threads the libraries have meanwhile.
+
+While a fit is at work with threads of its own, BLAS is held to one, so that the two levels do not
+fight for the cores; and also where there is little to do. How many threads there are in all is what
+BLAS was allowed before, so that OMP_NUM_THREADS, threadpoolctl and joblib's settings for its
+workers are respected without a parameter of our own. Fits at the same time in several Python
+threads divide that number.
+
+BLAS belongs to the whole process: it is held by the first who wants that, and given back by the
+last. OpenMP belongs to each thread; whoever changes its number there gives it back there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import lru_cache, partial
+from threading import RLock, get_ident
+from typing import Any, NamedTuple, TypeVar
+from weakref import finalize
+
+from threadpoolctl import ThreadpoolController
+
+_Self = TypeVar("_Self", bound="AtWork")
+
+
+class Library(NamedTuple):
+    """The number of threads of a library: to read, and to set from any thread."""
+
+    read: Callable[[], int]
+    set: Callable[[int], Any]
+
+
+class _Libraries(NamedTuple):
+    common: list[Library]
+    """BLAS, where its threads belong to the process."""
+    own: list[Library]
+    """BLAS, where each thread has its own."""
+    openmp: list[Library]
+
+
+Counts = list[tuple[Library, int]]
+
+
+def _for_all_threads(found: Any) -> Library:
+    """What sets the number of threads of a library, whichever thread it is called from.
+
+    threadpoolctl 3.8 ignores, without a word, all threads but the first that has ever set that of
+    OpenBLAS. Fits in other threads then ran with a BLAS of as many threads as there are cores,
+    which wait for each other awake.
+    """
+    if found.internal_api == "openblas":
+        for name in found.check_symbols:
+            if hasattr(found.dynlib, name):
+                setter = name.replace("_get_", "_set_")
+                return Library(getattr(found.dynlib, name), getattr(found.dynlib, setter))
+    return Library(found.get_num_threads, found.set_num_threads)
+
+
+@lru_cache(maxsize=1)
+def libraries() -> _Libraries:
+    """What is loaded; scikit-learn has brought its OpenMP by the time of the first fit."""
+    loaded = _Libraries([], [], [])
+    for found in ThreadpoolController().lib_controllers:
+        if found.user_api == "openmp":
+            loaded.openmp.append(Library(found.get_num_threads, found.set_num_threads))
+        elif getattr(found, "threading_layer", None) == "openmp":
+            loaded.own.append(Library(found.get_num_threads, found.set_num_threads))
+        else:
+            loaded.common.append(_for_all_threads(found))
+    return loaded
+
+
+def one_thread_here() -> None:
+    """For a thread of ours: it uses no others."""
+    loaded = libraries()
+    for library in loaded.own + loaded.openmp:
+        library.set(1)
+
+
+class _Cores:
+    """Who is at work, who of them holds BLAS, and what it was allowed before.
+
+    Ctrl-C may come between any two steps, and one who never left is forgotten when nobody has it
+    any more, perhaps in the middle of another step. So each step may be made again or left out.
+    The lock is given back at any interrupt: those come only after the call that does it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._at_work: dict[int, int] = {}  # by their numbers, and in which thread
+        self._holders: set[int] = set()
+        self._before: Counts = []
+        self.fits = 1
+        """How many threads of Python are at work, at least one."""
+
+    def threads(self) -> int:
+        """How many threads BLAS may use, or might before it was held."""
+        with self._lock:
+            if self._before:
+                return max(count for _, count in self._before)
+        loaded = libraries()
+        return max((library.read() for library in loaded.common + loaded.own), default=1)
+
+    def enter(self, who: int) -> None:
+        with self._lock:
+            self._at_work[who] = get_ident()
+            self._settle()
+
+    def hold(self, who: int) -> None:
+        with self._lock:
+            self._holders.add(who)
+            if not self._before:
+                self._before = [(library, library.read()) for library in libraries().common]
+            for library, count in self._before:
+                if count != 1:
+                    library.set(1)
+
+    def leave(self, who: int) -> None:
+        """Also for one who has left before, or has never come."""
+        with self._lock:
+            self._at_work.pop(who, None)
+            self._holders.discard(who)
+            self._settle()
+
+    def only_this_thread(self) -> None:
+        """After a fork: other threads are not there, whatever they were about to do."""
+        self._lock = RLock()
+        here = get_ident()
+        self._at_work = {who: place for who, place in self._at_work.items() if place == here}
+        self._holders &= set(self._at_work)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Count who is at work, and give BLAS back where nobody holds it."""
+        self.fits = max(len(set(self._at_work.values())), 1)
+        if not self._holders:
+            for library, count in self._before:
+                if count != 1:
+                    library.set(count)
+            self._before = []
+
+
+cores = _Cores()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=cores.only_this_thread)
+
+
+def _undo(steps: list[Callable[[], Any]]) -> None:
+    """The last first."""
+    for step in reversed(steps):
+        step()
+
+
+class AtWork:
+    """Context manager: work that is counted, and may hold libraries to fewer threads.
+
+    Ctrl-C may come inside `__exit__`, too: what was not undone there is undone when nobody has this
+    any more. So each step may be undone twice.
+    """
+
+    def __init__(self) -> None:
+        self._to_undo: list[Callable[[], Any]] = []
+        self._later: finalize[Any, Any] | None = None
+
+    def __enter__(self: _Self) -> _Self:
+        self._later = finalize(self, _undo, self._to_undo)
+        self._later.atexit = False
+        self._to_undo.append(partial(cores.leave, id(self)))
+        cores.enter(id(self))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _undo(self._to_undo)
+        self._to_undo.clear()
+        if self._later is not None:
+            self._later.detach()
+
+    def hold_blas(self) -> None:
+        """To one thread, until all who hold it have left."""
+        for library in libraries().own:
+            self._change(library, 1)
+        cores.hold(id(self))
+
+    def _change(self, library: Library, count: int) -> None:
+        """The number of threads that a library has in this thread, until this is left."""
+        self._to_undo.append(partial(library.set, library.read()))
+        library.set(count)
