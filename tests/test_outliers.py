@@ -278,6 +278,25 @@ def test_the_threshold_finds_many_outliers_and_few_others() -> None:
     assert outlier_threshold([3.0]) == 3.0
 
 
+@pytest.mark.parametrize("count", [10, 30, 100, 1000])
+@pytest.mark.parametrize("freedom", [3, 30])
+def test_false_alarms_of_lengths_of_normal_errors(count: int, freedom: int) -> None:
+    """About one in 200, of few samples and of many."""
+    rng = np.random.default_rng(count)
+    drawn = rng.chisquare(freedom, (3000 // count + 20, count)) ** 0.5
+    beyond = [(scores > outlier_threshold(scores)).mean() for scores in drawn]
+    assert np.mean(beyond) < 0.025
+
+
+def test_outliers_just_outside_are_counted() -> None:
+    """They need not lie as far from the others as these are wide."""
+    rng = np.random.default_rng(0)
+    scores = np.append(np.exp(rng.normal(0, 0.18, 900)), np.exp(rng.normal(0.6, 0.05, 45)))
+    beyond = scores > outlier_threshold(scores)
+    assert beyond[900:].mean() > 0.7
+    assert beyond[:900].mean() < 0.01
+
+
 @pytest.mark.parametrize("scores", [[], [[1.0]], [1.0, np.nan], 3.0])
 def test_what_are_no_scores(scores: Any) -> None:
     with pytest.raises(ValueError, match="scores must be finite numbers"):
