@@ -97,23 +97,22 @@ def planted(seed: int) -> Iterator[tuple[str, int, Array]]:
         yield f"parts, noise {share}", 5, X + share * X.std() * rng.normal(size=X.shape)
 
 
-def measure(seeds: int) -> Iterator[dict[str, object]]:
+def measure(seed: int) -> Iterator[dict[str, object]]:
     """One row for each number that was found."""
-    for seed in range(seeds):
-        for name, k, X in [*sets(seed), *planted(seed), *made(seed)]:
-            about = {"data": name, "samples": len(X), "features": X.shape[1], "parts": k}
-            about["seed"] = seed
-            scores = L21SemiNMF(k, random_state=0).fit(X).outlier_scores(X)
-            beyond = float((scores > outlier_threshold(scores)).mean())
-            clean = {**about, "kind": "none", "share": 0.0}
-            yield {**clean, "measure": "others beyond", "method": OURS, "value": beyond}
-            if name.startswith("made"):
-                continue
-            for kind, scale in KINDS.items():
-                for share in SHARES:
-                    case = {**about, "kind": kind, "share": share}
-                    yield from (case | row for row in spoilt(X, k, kind, scale, share, seed))
-            print(seed, name, flush=True)
+    for name, k, X in [*sets(seed), *planted(seed), *made(seed)]:
+        about = {"data": name, "samples": len(X), "features": X.shape[1], "parts": k}
+        about["seed"] = seed
+        scores = L21SemiNMF(k, random_state=0).fit(X).outlier_scores(X)
+        beyond = float((scores > outlier_threshold(scores)).mean())
+        clean = {**about, "kind": "none", "share": 0.0}
+        yield {**clean, "measure": "others beyond", "method": OURS, "value": beyond}
+        if name.startswith("made"):
+            continue
+        for kind, scale in KINDS.items():
+            for share in SHARES:
+                case = {**about, "kind": kind, "share": share}
+                yield from (case | row for row in spoilt(X, k, kind, scale, share, seed))
+        print(seed, name, flush=True)
 
 
 def spoilt(
@@ -311,7 +310,8 @@ def main() -> None:
     if not options.page_only:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            pd.DataFrame(measure(options.seeds)).to_csv(ROWS, index=False, float_format="%.6g")
+            rows = [row for seed in range(options.seeds) for row in measure(seed)]
+            pd.DataFrame(rows).to_csv(ROWS, index=False, float_format="%.6g")
     PAGE.write_text(page(pd.read_csv(ROWS)), encoding="utf-8")
 
 
