@@ -257,8 +257,9 @@ be given all of them to know that it has seen them.
 **The threshold** goes by cube roots of the scores, which are nearly normal. Their bulk begins as
 the shortest interval with half of them and all below it, and grows: the threshold lies twice as far
 above its median as nine tenths of it reach (a little more for few samples), and what is not beyond
-it belongs to the bulk, until no more come. Of lengths of normal errors one in 200 lies beyond; the
-table below says how many there were in data without outliers.
+it belongs to the bulk, until no more come, but never beyond four deviations of that interval. Of
+lengths of normal errors one in 200 lies beyond; the table below says how many there were in data
+without outliers.
 
 ## What was measured
 

@@ -297,6 +297,14 @@ def test_outliers_just_outside_are_counted() -> None:
     assert beyond[:900].mean() < 0.01
 
 
+def test_outliers_everywhere_between_near_and_far_do_not_join_the_bulk() -> None:
+    rng = np.random.default_rng(0)
+    scores = np.append(np.exp(rng.normal(0, 0.3, 600)), rng.uniform(2, 12, 200))
+    beyond = scores > outlier_threshold(scores)
+    assert beyond[600:].mean() > 0.7
+    assert beyond[:600].mean() < 0.01
+
+
 @pytest.mark.parametrize("scores", [[], [[1.0]], [1.0, np.nan], 3.0])
 def test_what_are_no_scores(scores: Any) -> None:
     with pytest.raises(ValueError, match="scores must be finite numbers"):

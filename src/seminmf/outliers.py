@@ -19,6 +19,9 @@ _BEYOND = 2.0
 # Of few samples both are known badly: of n it is 1 + 10/n times as far, so that of 10 to 1,000
 # values that are lengths of normal errors one in 200 lies beyond.
 _FEW = 10.0
+# Nothing is ordinary so many deviations above the usual, both by the shortest half: outliers that
+# lie everywhere between near and far would else join the bulk one by one.
+_FAR = 4.0
 # A spread below this share of the largest value is that of exact fits, and no yardstick.
 _EXACT = 1e-10
 
@@ -43,11 +46,11 @@ def outlier_threshold(scores: ArrayLike) -> float:
     Hilferty), and all that follows is done with them. The bulk begins as the shortest interval with
     half of them and all below it, and grows: the threshold lies twice as far above its median as
     nine tenths of it reach (1 + 10/n times that, for a bulk of n samples), and what is not beyond
-    that belongs to the bulk, until no more come. So many outliers, up to nearly half, do not hide
-    each other if they lie apart from the others. See the page on outliers for how many samples of
-    data without outliers lie beyond it: most often fewer than one in a hundred, more where scores
-    have long tails. Where half of the scores are the same, nothing is known about the others, and
-    the threshold is the largest score.
+    that belongs to the bulk, until no more come, but never beyond four deviations of that interval.
+    So many outliers, up to nearly half, do not hide each other. See the page on outliers for how
+    many samples of data without outliers lie beyond it: most often fewer than one in a hundred,
+    more where scores have long tails. Where half of the scores are the same, nothing is known about
+    the others, and the threshold is the largest score.
 
     Parameters
     ----------
@@ -82,5 +85,6 @@ def outlier_threshold(scores: ArrayLike) -> float:
         if high - usual <= _EXACT * np.abs(roots).max():
             return float(values.max())
         threshold = usual + _BEYOND * (1 + _FEW / inside) * (high - usual)
+        threshold = min(threshold, middle + _FAR * deviation)
         reached = int(np.searchsorted(roots, threshold, side="right"))
     return float(threshold**3)

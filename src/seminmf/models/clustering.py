@@ -60,15 +60,15 @@ def find_clusters(
         search.set_params(init=means, n_init=1)
     with shared_if_worth(2.0 * seen.size * n_clusters * _STARTS * _ROUNDS):
         search.fit(seen)
-        nearest = pairwise_distances_argmin(search.cluster_centers_, seen)
     labels: IntArray = search.labels_
     sizes = np.bincount(labels, minlength=n_clusters)
+    centres = np.zeros((n_clusters, refined.shape[1]), refined.dtype)
+    np.add.at(centres, labels, refined)
+    centres /= np.maximum(sizes, 1)[:, None]
     # With fewer different samples than clusters some stay empty: they have a centre all the same.
-    centres = refined[nearest]
-    sums = np.zeros_like(centres)
-    np.add.at(sums, labels, refined)
-    filled = sizes > 0
-    centres[filled] = sums[filled] / sizes[filled, None]
+    empty = np.flatnonzero(sizes == 0)
+    if len(empty):
+        centres[empty] = refined[pairwise_distances_argmin(search.cluster_centers_[empty], seen)]
     return Clusters(search, labels, centres, reading)
 
 
