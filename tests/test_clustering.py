@@ -49,6 +49,17 @@ def test_far_clusters_are_found(model: str, solver: str) -> None:
     assert search.n_features_in_ == 8
 
 
+def test_no_part_in_use_is_said() -> None:
+    """Before, k-means alone complained, of duplicate points."""
+    X = np.random.default_rng(0).normal(size=(60, 30))
+    search = FactorKMeans(L21SemiNMF(4, strength=1.0), random_state=0)
+    with pytest.warns(ConvergenceWarning) as said:
+        search.fit(X)
+    assert search.factorizer_.n_active_ == 0
+    assert "Choose a smaller strength" in str(said[0].message)
+    assert set(search.labels_) == {0}
+
+
 @models
 def test_predict(model: str) -> None:
     X, _ = clusters()

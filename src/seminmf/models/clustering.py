@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -205,6 +206,13 @@ class FactorKMeans(
                 f"n_samples = {X.shape[0]}; choose fewer clusters."
             )
         codes = np.asarray(factorizer.fit_transform(X))
+        if getattr(factorizer, "n_active_", 1) == 0 and n_clusters > 1:
+            warnings.warn(
+                "No part is in use, so that all samples are in one cluster: at this strength the "
+                "penalties cost more than parts explain. Choose a smaller strength.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self._cluster(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
         return self
 
