@@ -68,7 +68,9 @@ class Errors:
 
     def along(self, axes: FloatArray) -> FloatArray:
         """Their coordinates, sample by sample."""
-        return np.asarray(self.samples @ axes - self.weights @ (self.told @ axes))
+        own = self.samples @ axes
+        told = own if self.told is self.samples else self.told @ axes
+        return np.asarray(own - self.weights @ told)
 
 
 def spoilt_copies(rows: Any, rng: np.random.RandomState) -> Iterator[Any]:
