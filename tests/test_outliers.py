@@ -14,9 +14,11 @@ from sklearn.metrics import roc_auc_score
 import seminmf
 from helpers import CLASSES, cone, data
 from seminmf import FactorKMeans, L21SemiNMF, RobustSemiNMF, SemiNMF, outlier_threshold
+from seminmf.data.distances import Errors
 from seminmf.datasets import add_outliers
 from seminmf.outliers import shortest_half
 from seminmf.solve.outliers import _neighbours
+from seminmf.solve.spread import Spread
 
 KINDS = ("gross", "scaled", "noise", "swapped", "grouped")
 
@@ -69,9 +71,51 @@ def test_the_parts_score_where_they_say_more_than_neighbours() -> None:
     reference = full._outlier_reference
     near = _neighbours(narrow, reference.trusted, reference.index, None)
     assert near.shape == (300, 5)
-    np.testing.assert_allclose(
-        scores, np.linalg.norm(narrow - narrow[near].mean(axis=1), axis=1), rtol=1e-12
-    )
+    distances = np.linalg.norm(narrow - narrow[near].mean(axis=1), axis=1)
+    np.testing.assert_allclose(scores / distances, 1, atol=0.5)
+    assert np.corrcoef(scores, distances)[0, 1] > 0.95
+
+
+def errors_of(E: Any) -> Errors:
+    """Of samples of which nothing is foretold."""
+    n, m = E.shape
+    return Errors(E, sp.csr_array((n, 1)), np.zeros((1, m)), np.linalg.norm(E, axis=1))
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (20, 50)])
+def test_lengths_by_the_spread_of_the_others(shape: tuple[int, int]) -> None:
+    """Those of Mahalanobis, by a scatter in which a sample's own error is not."""
+    n, m = shape
+    rng = np.random.default_rng(0)
+    E = rng.normal(size=shape) * np.linspace(0.2, 3, m) * rng.gamma(2, 1, (n, 1))
+    members = rng.permutation(n)[: 3 * n // 4]
+    spread = Spread.of(errors_of(E), members)
+    M = E[members]
+    scatter = 0.1 * np.eye(m) + (spread.loads[:, None] * M).T @ M
+    assert np.trace(scatter) == pytest.approx(m)
+    everything = np.sqrt(np.einsum("ij,ij->i", E @ np.linalg.inv(scatter), E))
+    np.testing.assert_allclose(spread.lengths(errors_of(E)), everything)
+    found = spread.lengths_of_all(errors_of(E))
+    others = np.setdiff1d(np.arange(n), members)
+    np.testing.assert_allclose(found[others], everything[others])
+    for number, load in zip(members, spread.loads, strict=True):
+        without = scatter - load * np.outer(E[number], E[number])
+        expected = np.sqrt(E[number] @ np.linalg.solve(without, E[number]))
+        assert found[number] == pytest.approx(expected, rel=1e-6)
+
+
+def test_spread_goes_by_directions() -> None:
+    """Where errors are common they count less, and few long ones do not make their own common."""
+    rng = np.random.default_rng(1)
+    E = rng.normal(size=(400, 6)) * [5, 5, 1, 1, 1, 1]
+    E[:20, 5] += 200
+    spread = Spread.of(errors_of(E), np.arange(400))
+    common, rare, few = spread.lengths(errors_of(np.eye(6)[[0, 3, 5]]))
+    assert 2 * common < rare
+    assert few > 0.7 * rare
+    # Without any errors all directions are alike.
+    flat = Spread.of(errors_of(np.zeros((9, 6))), np.arange(9))
+    np.testing.assert_array_equal(flat.lengths(errors_of(E)), errors_of(E).lengths)
 
 
 def test_a_sample_does_not_move_its_own_score() -> None:
@@ -232,6 +276,33 @@ def test_the_threshold_finds_many_outliers_and_few_others() -> None:
         assert beyond[:600].mean() <= 0.02
     assert outlier_threshold(np.append(np.zeros(60), [1.0, 2.0])) == 2.0
     assert outlier_threshold([3.0]) == 3.0
+
+
+@pytest.mark.parametrize("count", [10, 30, 100, 1000])
+@pytest.mark.parametrize("freedom", [3, 30])
+def test_false_alarms_of_lengths_of_normal_errors(count: int, freedom: int) -> None:
+    """About one in 200, of few samples and of many."""
+    rng = np.random.default_rng(count)
+    drawn = rng.chisquare(freedom, (3000 // count + 20, count)) ** 0.5
+    beyond = [(scores > outlier_threshold(scores)).mean() for scores in drawn]
+    assert np.mean(beyond) < 0.025
+
+
+def test_outliers_just_outside_are_counted() -> None:
+    """They need not lie as far from the others as these are wide."""
+    rng = np.random.default_rng(0)
+    scores = np.append(np.exp(rng.normal(0, 0.18, 900)), np.exp(rng.normal(0.6, 0.05, 45)))
+    beyond = scores > outlier_threshold(scores)
+    assert beyond[900:].mean() > 0.7
+    assert beyond[:900].mean() < 0.01
+
+
+def test_outliers_everywhere_between_near_and_far_do_not_join_the_bulk() -> None:
+    rng = np.random.default_rng(0)
+    scores = np.append(np.exp(rng.normal(0, 0.3, 600)), rng.uniform(2, 12, 200))
+    beyond = scores > outlier_threshold(scores)
+    assert beyond[600:].mean() > 0.7
+    assert beyond[:600].mean() < 0.01
 
 
 @pytest.mark.parametrize("scores", [[], [[1.0]], [1.0, np.nan], 3.0])

@@ -11,10 +11,18 @@ __all__ = ["outlier_threshold", "shortest_half"]
 
 # Half the length of the shortest half of normal values, in standard deviations.
 _QUARTILE = 0.6745
-# Scores so many deviations above the usual are those of outliers. Chosen so that one sample in a
-# hundred of data without outliers is called one (docs/outliers.md): scores have long tails.
-_BEYOND = 10.0
-# A deviation below this share of the largest value is that of exact fits, and no yardstick.
+# From the median of the bulk, this share of it is inside, ...
+_INSIDE = 0.9
+# ... and the threshold lies so many times as far above the median. For normal values that would be
+# 2.6 deviations and 5 in 1,000; what it is for scores is measured on the page on outliers.
+_BEYOND = 2.0
+# Of few samples both are known badly: of n it is 1 + 10/n times as far, so that of 10 to 1,000
+# values that are lengths of normal errors one in 200 lies beyond.
+_FEW = 10.0
+# Nothing is ordinary so many deviations above the usual, both by the shortest half: outliers that
+# lie everywhere between near and far would else join the bulk one by one.
+_FAR = 4.0
+# A spread below this share of the largest value is that of exact fits, and no yardstick.
 _EXACT = 1e-10
 
 
@@ -34,12 +42,15 @@ def shortest_half(values: FloatArray) -> tuple[float, float]:
 def outlier_threshold(scores: ArrayLike) -> float:
     """The score beyond which a sample is an outlier.
 
-    It lies ten deviations above the usual score: the middle of the shortest interval with half of
-    the scores, whose half length is 0.67 deviations. This is done again without the samples beyond
-    it until no more are found, so that many outliers do not hide each other. Of data
-    without outliers about one sample in a hundred lies beyond it; see the page on outliers for what
-    was measured. Where half of the scores are the same, nothing is known about the others,
-    and the threshold is the largest score.
+    Cube roots of scores are nearly normal (as those of squares of lengths are, by Wilson and
+    Hilferty), and all that follows is done with them. The bulk begins as the shortest interval with
+    half of them and all below it, and grows: the threshold lies twice as far above its median as
+    nine tenths of it reach (1 + 10/n times that, for a bulk of n samples), and what is not beyond
+    that belongs to the bulk, until no more come, but never beyond four deviations of that interval.
+    So many outliers, up to nearly half, do not hide each other. See the page on outliers for how
+    many samples of data without outliers lie beyond it: most often fewer than one in a hundred,
+    more where scores have long tails. Where half of the scores are the same, nothing is known about
+    the others, and the threshold is the largest score.
 
     Parameters
     ----------
@@ -64,13 +75,16 @@ def outlier_threshold(scores: ArrayLike) -> float:
             "scores must be finite numbers, one per sample, as outlier_scores returns them; got an "
             f"array of shape {values.shape}."
         )
-    rest, threshold = values, float(values.max())
-    while True:
-        middle, deviation = shortest_half(rest)
-        if deviation <= _EXACT * float(np.abs(rest).max()):
-            return threshold
-        threshold = middle + _BEYOND * deviation
-        inside = rest[rest <= threshold]
-        if len(inside) == len(rest):
-            return threshold
-        rest = inside
+    roots = np.cbrt(np.sort(values))
+    middle, deviation = shortest_half(roots)
+    inside = 0
+    reached = int(np.searchsorted(roots, middle + _QUARTILE * deviation, side="right"))
+    while reached > inside:
+        inside = max(reached, len(roots) // 2 + 1)
+        usual, high = np.quantile(roots[:inside], (0.5, _INSIDE))
+        if high - usual <= _EXACT * np.abs(roots).max():
+            return float(values.max())
+        threshold = usual + _BEYOND * (1 + _FEW / inside) * (high - usual)
+        threshold = min(threshold, middle + _FAR * deviation)
+        reached = int(np.searchsorted(roots, threshold, side="right"))
+    return float(threshold**3)

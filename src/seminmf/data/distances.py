@@ -1,8 +1,9 @@
-"""Distances of whole samples, block by block, and samples that are not what they were."""
+"""Distances of whole samples, from the middle and from what others say of them; spoilt samples."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,27 +40,48 @@ def distances_from_middle(X: Any) -> FloatArray:
     return found
 
 
-def distances_from_means(X: Any, others: Any, near: IntArray) -> FloatArray:
-    """Of each sample from the mean of those ``others`` whose numbers ``near`` has in its row."""
-    n, count = near.shape
-    shape, ends = (n, others.shape[0]), np.arange(0, near.size + 1, count)
-    means = sp.csr_array((np.full(near.size, 1 / count), near.ravel(), ends), shape=shape)
-    found = np.empty(n)
-    for block in _blocks(*X.shape):
-        found[block] = np.sqrt(row_squares(X[block] - means[block] @ others))
-    return found
+@dataclass(frozen=True)
+class Errors:
+    """X − W T: samples, and what others say that they should be."""
+
+    samples: Any
+    weights: Any
+    """Of the rows of T in what is said of each sample."""
+    told: Any
+    lengths: FloatArray
+
+    @classmethod
+    def from_means(cls, X: Any, others: Any, near: IntArray) -> Errors:
+        """Each by the mean of those ``others`` whose numbers ``near`` has in its row."""
+        n, count = near.shape
+        parts = np.full(near.size, 1 / count), near.ravel(), np.arange(0, near.size + 1, count)
+        means = sp.csr_array(parts, shape=(n, others.shape[0]))
+        lengths = np.empty(n)
+        for block in _blocks(*X.shape):
+            lengths[block] = np.sqrt(row_squares(X[block] - means[block] @ others))
+        return cls(X, means, others, lengths)
+
+    def of(self, rows: IntArray) -> FloatArray:
+        """Those of some samples."""
+        foretold = _dense(self.weights[rows] @ self.told)
+        return np.asarray(_dense(self.samples[rows]) - foretold, dtype=np.float64)
+
+    def along(self, axes: FloatArray) -> FloatArray:
+        """Their coordinates, sample by sample."""
+        own = self.samples @ axes
+        told = own if self.told is self.samples else self.told @ axes
+        return np.asarray(own - self.weights @ told)
 
 
 def spoilt_copies(rows: Any, rng: np.random.RandomState) -> Iterator[Any]:
     """Copies of samples that are not like them, stored as they are.
 
     First each number is that of another of the samples: what belongs together does not any more.
-    Then they are twice as far from the middle of all.
+    Then they are twice as long.
     """
     samples = _dense(rows)
     shuffled = samples[
         rng.random_sample(samples.shape).argsort(axis=0), np.arange(samples.shape[1])
     ]
-    doubled = 2 * samples - np.median(samples, axis=0).astype(samples.dtype)
-    for copies in (shuffled, doubled):
+    for copies in (shuffled, 2 * samples):
         yield sp.csr_array(copies) if sp.issparse(rows) else np.ascontiguousarray(copies)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -28,6 +29,8 @@ _AVERAGED, _NONE = "averaged", "none"
 _STARTS = 3
 # Rounds that k-means takes, roughly.
 _ROUNDS = 20
+# A strength that leaves no part in use is halved so often, down to a thousandth.
+_HALVINGS = 10
 
 
 class Clusters(NamedTuple):
@@ -60,16 +63,36 @@ def find_clusters(
         search.set_params(init=means, n_init=1)
     with ScikitLearn(2.0 * seen.size * n_clusters * _STARTS * _ROUNDS):
         search.fit(seen)
-        nearest = pairwise_distances_argmin(search.cluster_centers_, seen)
     labels: IntArray = search.labels_
     sizes = np.bincount(labels, minlength=n_clusters)
+    centres = np.zeros((n_clusters, refined.shape[1]), refined.dtype)
+    np.add.at(centres, labels, refined)
+    centres /= np.maximum(sizes, 1)[:, None]
     # With fewer different samples than clusters some stay empty: they have a centre all the same.
-    centres = refined[nearest]
-    sums = np.zeros_like(centres)
-    np.add.at(sums, labels, refined)
-    filled = sizes > 0
-    centres[filled] = sums[filled] / sizes[filled, None]
+    empty = np.flatnonzero(sizes == 0)
+    if len(empty):
+        centres[empty] = refined[pairwise_distances_argmin(search.cluster_centers_[empty], seen)]
     return Clusters(search, labels, centres, reading)
+
+
+def _with_parts(factorizer: Any, X: Any) -> FloatArray:
+    """Codes of a fit of less strength, in which parts are in use: without any there is one cluster.
+
+    So it is where penalties cost more than parts explain, as on few samples of many noisy features.
+    """
+    given = factorizer.get_params()
+    free = given.get("alpha") == "auto" and given.get("beta") == "auto"
+    codes, strength = factorizer.codes_, given.get("strength", 0.0)
+    for _ in range(_HALVINGS if free else 0):
+        strength /= 2
+        codes = np.asarray(factorizer.set_params(strength=strength).fit_transform(X))
+        if factorizer.n_active_ > 0:
+            message = f"strength was halved until one was: strength={strength:.3g}."
+            break
+    else:
+        message = "all samples are in one cluster. Choose a smaller strength."
+    warnings.warn(f"No part was in use; {message}", ConvergenceWarning, stacklevel=3)
+    return codes
 
 
 def _reading_of_before(state: dict[str, Any], centres: FloatArray) -> dict[str, Any]:
@@ -124,7 +147,8 @@ class FactorKMeans(
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training sample.
     factorizer_ : estimator
-        The fitted factorization.
+        The fitted factorization. Where no part was in use at the strength that was asked for, that
+        is halved until one is, with a warning.
     kmeans_ : sklearn.cluster.KMeans
         The fitted k-means, in coordinates whose distances are those of ``metric``.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
@@ -205,6 +229,8 @@ class FactorKMeans(
                 f"n_samples = {X.shape[0]}; choose fewer clusters."
             )
         codes = np.asarray(factorizer.fit_transform(X))
+        if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
+            codes = _with_parts(factorizer, X)
         self._cluster(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
         return self
 

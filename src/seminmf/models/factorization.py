@@ -199,11 +199,12 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Each sample is foretold by the others alone: by the parts of a fit that has not seen it
         (five folds, a few iterations from the basis of the whole fit), or, in a model with a graph,
-        by the mean of its nearest neighbours, if that comes nearer to a typical sample of the
-        training set. Samples far from the middle of the data have no say in this, so that a group
+        by the mean of its nearest neighbours, if that tells spoilt copies of samples better from
+        the samples. Samples far from the middle of the data have no say in this, so that a group
         of outliers does not vouch for itself.
 
-        Scores are lengths in the units of X. Rank by them; `seminmf.outlier_threshold` says from
+        Scores are lengths in the units of X; in a model with a graph an error counts the more, the
+        rarer it is in its direction. Rank by them; `seminmf.outlier_threshold` says from
         which score on a sample is an outlier.
 
         Parameters

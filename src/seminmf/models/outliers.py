@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
-from ..data import Engine, divided
+from ..data import divided
 from ..data.samples import distinct_rows
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def outlier_scores(model: Any, X: Any) -> FloatArray:
 
 def _scores(model: Any, X: Any) -> FloatArray:
     """All in the unit of the model's projector, as what follows."""
-    from ..solve.outliers import refer, residuals_of
+    from ..solve.held_out import by_parts
+    from ..solve.outliers import scores_by_parts
 
     projector = model._projector
     if _holds_training(model):
@@ -43,11 +44,12 @@ def _scores(model: Any, X: Any) -> FloatArray:
         representatives, member = distinct_rows(X)
         alone = len(representatives) == X.shape[0]
         rows = X if alone else X[representatives]
-        fitted = _fitted(model, slice(None) if alone else representatives)
-        scores = refer(rows, fitted).scores
+        chosen = slice(None) if alone else representatives
+        residuals = model.residuals_[chosen] / projector.unit
+        fitted = _fitted(model, model.codes_[chosen], residuals)
+        scores = scores_by_parts(rows, fitted)
         return scores if alone else scores[member]
-    with Engine(X, projector.basis.shape[1]) as engine:
-        return residuals_of(engine, projector.basis.astype(X.dtype, copy=False))
+    return by_parts(X, projector.basis).lengths
 
 
 def _holds_training(model: Any) -> bool:
@@ -56,32 +58,24 @@ def _holds_training(model: Any) -> bool:
     return index is not None and bool(index.whole)
 
 
-def _fitted(model: Any, rows: Any) -> Fitted:
-    """The fit of some of its samples, without a graph."""
+def _fitted(model: Any, codes: FloatArray, residuals: FloatArray) -> Fitted:
     from ..solve.outliers import Fitted
 
     projector = model._projector
-    residuals = model.residuals_[rows] / projector.unit
-    return Fitted(
-        projector.basis, model.codes_[rows], residuals, projector.loss,
-        model._parts["nonnegative"],
-    )  # fmt: skip
+    nonnegative = model._parts["nonnegative"]
+    return Fitted(projector.basis, codes, residuals, projector.loss, nonnegative)
 
 
 def _reference(model: Any) -> Reference:
     """That of a model with a graph, which holds its samples; made when it is first asked for."""
-    from ..solve.outliers import Fitted, refer
+    from ..solve.outliers import refer
 
     if getattr(model, "_outlier_reference", None) is None:
         projector = model._projector.inside
         index, codes = projector.index, projector.training_codes
-        model._outlier_reference = refer(
-            index.samples,
-            Fitted(
-                projector.basis, codes, projector.residuals(index.samples, codes), projector.loss,
-                model._parts["nonnegative"], index, getattr(model, "_links", None),
-            ),
-        )  # fmt: skip
+        fitted = _fitted(model, codes, projector.residuals(index.samples, codes))
+        links = getattr(model, "_links", None)
+        model._outlier_reference = refer(index.samples, fitted, index, links)
     reference: Reference = model._outlier_reference
     return reference
 
