@@ -71,7 +71,7 @@ def squared_distances(rows: Any, pairs: Any, squares: Any) -> None:
 def nearer_in_tile(
     queries: Any, one: int, other: int, filled: Any, tile: int, limits: Any, squares: Any
 ) -> int:
-    return distances.nearer_in_tile(queries, one, other, filled, tile, limits, squares)
+    return tiles.nearer_in_tile(queries, one, other, filled, tile, limits, squares)
 
 
 @njit

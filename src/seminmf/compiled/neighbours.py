@@ -8,8 +8,9 @@ order of its own: results do not depend on who is called when, or together with 
 """
 
 from .jit import borrowing, inner
-from .simd.distances import nearer_in_tile
-from .simd.tiles import TILE
+from .simd.tiles import TILE, nearer_in_tile
+
+PER_TILE = TILE
 
 
 @borrowing

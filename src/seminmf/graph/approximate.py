@@ -15,8 +15,7 @@ import warnings
 import numpy as np
 
 from .._types import FloatArray, IntArray
-from ..compiled.neighbours import choose_cells, meet_cells
-from ..compiled.simd.tiles import TILE
+from ..compiled.neighbours import PER_TILE, choose_cells, meet_cells
 from ..compiled.threads.team import WORTH_SHARING, Team
 from .cells import Lists, Tiles, by_blocks, cells_of, empty_lists, nearest_centres, rooms
 
@@ -126,7 +125,7 @@ class Approximate:
         """Places of the nearest samples of some points, which come in the order of their homes."""
         samples, beside, lists = self._samples, self._beside, empty_lists(len(points), length)
         cells, own_rooms = empty_lists(len(points), looks), rooms(len(points))
-        shape = -(-beside.shape[1] // TILE), points.shape[1], TILE
+        shape = -(-beside.shape[1] // PER_TILE), points.shape[1], PER_TILE
         tiles, nobody = np.full(shape, np.inf, np.float32), np.full(len(points), -1)
         choose_cells(points, homes, self._centres, beside, nobody, cells, tiles, own_rooms)
         heads, callers = np.empty(len(samples.bounds), np.int64), np.empty(cells[0].size, np.int64)

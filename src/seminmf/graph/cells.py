@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from ..compiled.neighbours import fill_tiles, meet_all, read_tiles
-from ..compiled.simd.tiles import TILE
+from ..compiled.neighbours import PER_TILE, fill_tiles, meet_all, read_tiles
 from ..compiled.threads.team import Team
 
 # No cell has more than so many times as many samples as cells should have.
@@ -33,7 +32,7 @@ def empty_lists(count: int, length: int) -> Lists:
 
 def rooms(count: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """What the compiled functions need to compare so many points with tiles, two at a time."""
-    return np.arange(count), np.empty(2, np.float32), np.empty((2, TILE), np.float32)
+    return np.arange(count), np.empty(2, np.float32), np.empty((2, PER_TILE), np.float32)
 
 
 def by_blocks(team: Team, count: int, function: Callable[[slice], Any]) -> None:
@@ -56,13 +55,13 @@ class Tiles:
     def of(cls, points: FloatArray, labels: IntArray) -> Tiles:
         """The samples with labels 0, 1, … in a cell each; there is a sample for every label."""
         sizes = np.bincount(labels)
-        bounds = np.append(0, np.cumsum(-(-sizes // TILE)))
+        bounds = np.append(0, np.cumsum(-(-sizes // PER_TILE)))
         order = np.argsort(labels, kind="stable")
         before = np.cumsum(sizes) - sizes
-        where = np.arange(len(points)) + (TILE * bounds[:-1] - before)[labels[order]]
-        tiles = np.full((bounds[-1], points.shape[1], TILE), np.inf, np.float32)
+        where = np.arange(len(points)) + (PER_TILE * bounds[:-1] - before)[labels[order]]
+        tiles = np.full((bounds[-1], points.shape[1], PER_TILE), np.inf, np.float32)
         fill_tiles(points, order, where, tiles)
-        samples, places = np.full(TILE * len(tiles), -1, np.int32), np.empty_like(where)
+        samples, places = np.full(PER_TILE * len(tiles), -1, np.int32), np.empty_like(where)
         samples[where], places[order] = order, where
         return cls(tiles, bounds, samples, places)
 
@@ -74,7 +73,7 @@ class Tiles:
 
     def cells(self, places: IntArray) -> IntArray:
         """The cells of places."""
-        return np.asarray(np.searchsorted(self.bounds, places // TILE, side="right") - 1)
+        return np.asarray(np.searchsorted(self.bounds, places // PER_TILE, side="right") - 1)
 
     def nearest_of_all(
         self, team: Team, points: FloatArray, length: int, hidden: IntArray | None = None
