@@ -28,7 +28,7 @@ _ROOTS, _LEAST = 0.25, 64
 # A sample chooses its cells among so many times as many, those that lie beside its own.
 _BESIDE = 4
 # If too few are right, it looks into so many times as many.
-_MORE = 1.25
+_MORE = 1.1
 # A sample is compared with about so many at most, even if more of its neighbours are then wrong.
 _MOST = 2**16
 # Rows at a time that are converted, so that there is no second copy of the features.
