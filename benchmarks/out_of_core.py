@@ -122,7 +122,15 @@ def best(kinds: tuple[str, str], path: Path, k: int, graph: bool = False) -> lis
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for _ in range(REPEATS):
         for kind in kinds:
-            words = [sys.executable, "-m", __spec__.name, "--child", kind, str(path), str(k)]
+            words = [
+                sys.executable,
+                "-m",
+                "benchmarks.out_of_core",
+                "--child",
+                kind,
+                str(path),
+                str(k),
+            ]
             words.append(str(int(graph)))
             out = subprocess.run(words, check=True, capture_output=True, text=True).stdout
             found[kind].append(json.loads(out))
@@ -131,46 +139,61 @@ def best(kinds: tuple[str, str], path: Path, k: int, graph: bool = False) -> lis
     ]
 
 
-def file_part(folder: Path) -> None:
-    for n, m, k, graph in SHAPES:
-        path = folder / "x.npy"
-        make_file(path, n, m, k)
-        memory, parts = best(("memory", "parts"), path, k, graph)
-        most = n * m * 8 / 3
-        times = {name: parts[name] / memory[name] for name in ("iteration", "seconds", "objective")}
-        print(
-            f"{n:,} × {m}, k = {k}{', graph' * graph}: iteration "
-            f"{memory['iteration'] * 1e3:.0f} ms in memory, {parts['iteration'] * 1e3:.0f} in "
-            f"parts ({times['iteration']:.2f}), fit {memory['seconds']:.1f} s and "
-            f"{parts['seconds']:.1f} ({times['seconds']:.2f}); peak {parts['peak'] / most:.2f} of "
-            f"max_memory; objectives differ by {abs(times['objective'] - 1):.0e}"
-        )
+def of_file(folder: Path, n: int, m: int, k: int, graph: bool) -> dict[str, float]:
+    """A file in parts against the same in memory."""
+    path = folder / "x.npy"
+    make_file(path, n, m, k)
+    memory, parts = best(("memory", "parts"), path, k, graph)
+    return {
+        "iteration in memory": memory["iteration"], "iteration": parts["iteration"],
+        "fit in memory": memory["seconds"], "fit": parts["seconds"],
+        "peak / max_memory": parts["peak"] / (n * m * 8 / 3),
+        "objectives apart": abs(parts["objective"] / memory["objective"] - 1),
+    }  # fmt: skip
 
 
-def sparse_part(folder: Path) -> None:
+def of_sparse(folder: Path) -> dict[str, float]:
+    """Sparse rows against the same as a dense array."""
     *shape, k, density = SPARSE
     sp.save_npz(folder / "x.npz", make_sparse(*shape, k, density))
     sparse, dense = best(("sparse", "dense"), folder / "x.npz", k)
-    print(
-        f"{shape[0]:,} × {shape[1]:,} with {density:.0%} entries, k = {k}: iteration "
-        f"{sparse['iteration'] * 1e3:.1f} ms sparse, {dense['iteration'] * 1e3:.1f} dense "
-        f"({dense['iteration'] / sparse['iteration']:.1f} times); objectives differ by "
-        f"{abs(sparse['objective'] / dense['objective'] - 1):.0e}, sums of codes by "
-        f"{abs(sparse['codes'] / dense['codes'] - 1):.0e}"
-    )
+    return {
+        "iteration": sparse["iteration"], "iteration of dense": dense["iteration"],
+        "objectives apart": abs(sparse["objective"] / dense["objective"] - 1),
+        "sums of codes apart": abs(sparse["codes"] / dense["codes"] - 1),
+    }  # fmt: skip
 
 
-def large_part(folder: Path) -> None:
+def of_large() -> dict[str, float]:
+    """Very many sparse rows, in this process."""
     *shape, k, density = LARGE
     X = make_sparse(*shape, k, density)
     held = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     model(k, False, max_iter=3).fit(X[:3000])
     found = timed(X, k, None)
+    return {
+        "fit": found["seconds"], "iteration": found["iteration"], "iterations": ITERATIONS,
+        "peak beside X": found["peak"], "bytes of X": held,
+    }  # fmt: skip
+
+
+def _show(what: str, found: dict[str, float]) -> None:
     print(
-        f"{shape[0]:,} × {shape[1]:,} with {density:.1%} entries, k = {k}: "
-        f"{found['seconds']:.0f} s for {ITERATIONS} iterations of {found['iteration']:.2f} s; peak "
-        f"beside X {found['peak'] / 1e9:.1f} GB, X {held / 1e9:.1f} GB"
+        f"{what}: {', '.join(f'{name} {value:.3g}' for name, value in found.items())}", flush=True
     )
+
+
+def file_part(folder: Path) -> None:
+    for n, m, k, graph in SHAPES:
+        _show(f"{n:,} × {m}, k = {k}{', graph' * graph}", of_file(folder, n, m, k, graph))
+
+
+def sparse_part(folder: Path) -> None:
+    _show(f"{SPARSE[0]:,} × {SPARSE[1]:,} with {SPARSE[3]:.0%} entries", of_sparse(folder))
+
+
+def large_part(folder: Path) -> None:
+    _show(f"{LARGE[0]:,} × {LARGE[1]:,} with {LARGE[3]:.1%} entries", of_large())
 
 
 PARTS = {"file": file_part, "sparse": sparse_part, "large": large_part}

@@ -1,8 +1,9 @@
-"""How fits grow: with the samples on one machine, and over the workers of a Dask cluster.
+"""How fits grow: with the samples on one machine, beyond its memory, and over a Dask cluster.
 
-``python -m benchmarks.scale growth peers dask page`` measures and writes `docs/scale.csv`, and
-makes `docs/scale.md` from it; rows that are there are not measured again unless ``--again``. Each
-row is measured in a process of its own.
+``python -m benchmarks.scale growth peers storage dask page`` measures and writes `docs/scale.csv`,
+and makes `docs/scale.md` from it. Each row is measured in a process of its own and written at once;
+rows that are there are not measured again unless ``--again``, so that ``--most 1``, called again
+and again, does the work in pieces.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +24,8 @@ import numpy as np
 
 ROWS = Path(__file__).parents[1] / "docs" / "scale.csv"
 PAGE = ROWS.with_suffix(".md")
+# Written by `benchmarks.neighbours`.
+PANEL = ROWS.with_name("neighbours.csv")
 FIELDS = ("part", "what", "n", "m", "k", "workers", "figure", "value")
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 # Of the comparison of engines.
@@ -81,8 +85,9 @@ def peak() -> float:
 
 
 def grow(n: int) -> dict[str, float]:
-    """A default fit of n × 50 numbers, and one of 60 iterations."""
+    """A default fit of n × 50 numbers, one of 60 iterations, and the neighbours by themselves."""
     from seminmf import L21SemiNMF
+    from seminmf.graph.index import NeighbourIndex, automatic_recipe
 
     L21SemiNMF(3).fit(samples(11_000, 10))  # compiles, and loads what is compiled
     X = samples(n, 50)
@@ -92,9 +97,11 @@ def grow(n: int) -> dict[str, float]:
     used = peak() - base + X.nbytes
     began = time.perf_counter()
     default = L21SemiNMF(10, random_state=0).fit(X)
+    whole = time.perf_counter() - began
     return {
-        "default fit": time.perf_counter() - began,
+        "default fit": whole,
         "iterations of it": default.n_iter_,
+        "neighbours": seconds(lambda: NeighbourIndex(X, 5, automatic_recipe(X, 10, 5)).links()),
         "before the first iteration": clock.before_first,
         "60 iterations": clock.ends[-1] - clock.ends[0],
         "peak / X": used / X.nbytes,
@@ -108,18 +115,19 @@ def seconds(work: Any) -> float:
     return time.perf_counter() - began
 
 
-def against_kmeans(n: int) -> dict[str, float]:
-    """A default fit of n × 784 numbers against k-means with ten starts, in turn; best of two."""
+def of_pictures(n: int, what: str) -> dict[str, float]:
+    """A fit of n × 784 numbers on curved sheets: by default, with exact neighbours, by k-means."""
     from sklearn.cluster import KMeans
 
     from seminmf import L21SemiNMF
 
-    L21SemiNMF(3).fit(samples(11_000, 10))
     X = sheets(n, 784)
-    ours, theirs = L21SemiNMF(20, random_state=0), KMeans(20, n_init=10, random_state=0)
-    rounds = [[seconds(lambda one=one: one.fit(X)) for one in (ours, theirs)] for _ in range(2)]
-    fit, kmeans = np.min(rounds, axis=0)
-    return {"default fit": fit, "KMeans(20, n_init=10)": kmeans, "recall": ours.graph_["recall"]}
+    if what == "k-means":
+        return {"fit": seconds(lambda: KMeans(20, n_init=10, random_state=0).fit(X))}
+    graph = "knn" if what == "exact neighbours" else "auto"
+    model = L21SemiNMF(20, graph=graph, random_state=0)
+    L21SemiNMF(3, graph=graph).fit(samples(11_000, 10))
+    return {"fit": seconds(lambda: model.fit(X)), "recall": model.graph_["recall"]}
 
 
 def projecting(n: int) -> dict[str, float]:
@@ -134,6 +142,18 @@ def projecting(n: int) -> dict[str, float]:
     rounds = [[seconds(lambda one=one: one.transform(new)) for one in models] for _ in range(3)]
     index, exact = np.min(rounds, axis=0)
     return {"transform 10,000": index, "by exact search": exact}
+
+
+def beyond_memory(what: str, shape: tuple[int, int, int]) -> dict[str, float]:
+    """Files in parts and sparse rows; see `benchmarks.out_of_core`."""
+    from benchmarks import out_of_core
+
+    if what == "large":
+        return out_of_core.of_large()
+    with tempfile.TemporaryDirectory() as folder:
+        if what == "sparse":
+            return out_of_core.of_sparse(Path(folder))
+        return out_of_core.of_file(Path(folder), *shape, what == "file, graph")
 
 
 def _model(graph: bool, clock: Clock, tol: float = 0.0) -> Any:
@@ -203,29 +223,39 @@ def round_trip() -> dict[str, float]:
 
 def tasks(parts: list[str]) -> Iterator[tuple[str, str, tuple[int, int, int], int]]:
     """(part, what, shape, workers) of all rows."""
+    from benchmarks.out_of_core import LARGE, SHAPES, SPARSE
+
     if "growth" in parts:
         yield from (("growth", "graph", (n, 50, 10), 0) for n in SIZES)
     if "peers" in parts:
-        yield "peers", "against k-means", (60_000, 784, 20), 0
+        for what in ("default", "exact neighbours", "k-means"):
+            yield "peers", what, (60_000, 784, 20), 0
         yield "peers", "projecting", (100_000, 50, 10), 0
+    if "storage" in parts:
+        for *shape, graph in SHAPES:
+            yield "storage", "file, graph" if graph else "file", (shape[0], shape[1], shape[2]), 0
+        yield "storage", "sparse", SPARSE[:3], 0
+        yield "storage", "large", LARGE[:3], 0
     if "dask" in parts:
         for what in ("no graph", "graph"):
             yield from (("dask", what, (N, M, K), count) for count in (0, *WORKERS))
         yield "machine", "this", (0, 0, 0), 2
 
 
-def measure(part: str, what: str, n: int, workers: int) -> dict[str, float]:
+def measure(part: str, what: str, shape: tuple[int, int, int], workers: int) -> dict[str, float]:
     if part == "growth":
-        return grow(n)
+        return grow(shape[0])
     if part == "peers":
-        return against_kmeans(n) if what == "against k-means" else projecting(n)
+        return projecting(shape[0]) if what == "projecting" else of_pictures(shape[0], what)
+    if part == "storage":
+        return beyond_memory(what, shape)
     return round_trip() if part == "machine" else compare(workers, what == "graph")
 
 
-def read() -> list[dict[str, str]]:
-    if not ROWS.exists():
+def read(path: Path = ROWS) -> list[dict[str, str]]:
+    if not path.exists():
         return []
-    with ROWS.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -233,14 +263,16 @@ def key(row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in FIELDS[:6])
 
 
-def update(parts: list[str], again: bool) -> None:
-    rows = read()
+def update(parts: list[str], again: bool, most: int | None) -> None:
+    rows, measured = read(), 0
     for part, what, (n, m, k), workers in tasks(parts):
         head = dict(zip(FIELDS, (part, what, n, m, k, workers), strict=False))
-        if any(key(row) == key(head) for row in rows) and not again:
+        if measured == most or (any(key(row) == key(head) for row in rows) and not again):
             continue
-        command = [sys.executable, "-m", "benchmarks.scale", "--one", part, what, str(n)]
-        ran = subprocess.run([*command, str(workers)], capture_output=True, text=True, check=False)
+        measured += 1
+        words = [str(word) for word in (part, what, n, m, k, workers)]
+        command = [sys.executable, "-m", "benchmarks.scale", "--one", *words]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
         if ran.returncode:
             sys.exit(ran.stderr[-2000:])
         found = json.loads(ran.stdout.splitlines()[-1])
@@ -255,19 +287,21 @@ def update(parts: list[str], again: bool) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", help="of growth, peers, dask and page")
+    parser.add_argument("parts", nargs="*", help="of growth, peers, storage, dask, page")
     parser.add_argument("--again", action="store_true", help="measure rows that are there again")
-    parser.add_argument("--one", nargs=4, metavar=("PART", "WHAT", "N", "WORKERS"))
+    parser.add_argument("--most", type=int, help="measure at most so many rows")
+    parser.add_argument("--one", nargs=6, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        part, what, n, workers = options.one
-        print(json.dumps(measure(part, what, int(n), int(workers))))
+        part, what, *numbers = options.one
+        n, m, k, workers = (int(number) for number in numbers)
+        print(json.dumps(measure(part, what, (n, m, k), workers)))
         return
-    update(options.parts, options.again)
+    update(options.parts, options.again, options.most)
     if "page" in options.parts:
         from benchmarks.scale_page import page
 
-        PAGE.write_text(page(read()), encoding="utf-8")
+        PAGE.write_text(page(read(), read(PANEL)), encoding="utf-8")
         print(f"Wrote {PAGE.name}.")
 
 

@@ -33,37 +33,154 @@ def growth(rows: Rows) -> str:
     body = [
         [
             f"{n:,}", f"{row['default fit']:.2f} s", f"{row['iterations of it']:.0f}",
-            f"{row['before the first iteration']:.2f} s", f"{row['60 iterations']:.2f} s",
+            f"{row['neighbours']:.2f} s", f"{row['before the first iteration']:.2f} s",
+            f"{row['60 iterations']:.2f} s",
             f"{row['peak / X']:.1f}", f"{row['recall']:.3f}",
         ]
         for n, row in found.items()
     ]  # fmt: skip
     head = [
-        "samples", "default fit", "iterations", "before the first", "60 iterations",
+        "samples", "default fit", "iterations", "neighbours", "before the first", "60 iterations",
         "peak memory / X", "recall",
     ]  # fmt: skip
-    powers = {
-        figure: np.polyfit(np.log(list(found)), np.log([row[figure] for row in found.values()]), 1)
-        for figure in ("default fit", "60 iterations")
-    }
-    whole, part = (f"{power[0]:.2f}" for power in powers.values())
-    body.append(["power of n", whole, "", "", part, "", ""])
+    whole, part = (f"{power(found, figure):.2f}" for figure in ("default fit", "60 iterations"))
+    body.append(["power of n", whole, "", "", "", part, "", ""])
     return table(head, body)
 
 
+def power(found: dict[int, dict[str, float]], figure: str) -> float:
+    """Of a straight line through the logarithms."""
+    line = np.polyfit(np.log(list(found)), np.log([row[figure] for row in found.values()]), 1)
+    return float(line[0])
+
+
+def only(rows: Rows, part: str, what: str) -> dict[str, float]:
+    """The figures of what was measured for one size."""
+    return next(iter(figures(rows, part, what).values()))
+
+
 def peers(rows: Rows) -> str:
-    """What is compared with something else in one process."""
-    kmeans = figures(rows, "peers", "against k-means")[60_000, 0]
-    index = figures(rows, "peers", "projecting")[100_000, 0]
-    ours, theirs = kmeans["default fit"], kmeans["KMeans(20, n_init=10)"]
+    """What is compared with something else."""
+    default, exact, theirs = (
+        only(rows, "peers", what) for what in ("default", "exact neighbours", "k-means")
+    )
+    index = only(rows, "peers", "projecting")
     return (
         f"- A default fit of 60,000 × 784 numbers on 20 curved sheets, k = 20, neighbours "
-        f"included (recall {kmeans['recall']:.3f}): {ours:.1f} s. `KMeans(20, n_init=10)` of "
-        f"scikit-learn: {theirs:.1f} s, {theirs / ours:.2f} times as long.\n"
+        f"included (recall {default['recall']:.3f}): {default['fit']:.1f} s. With exact neighbours "
+        f'(`graph="knn"`): {exact["fit"]:.1f} s. `KMeans(20, n_init=10)` of scikit-learn: '
+        f"{theirs['fit']:.1f} s.\n"
         f"- `transform` of 10,000 new samples by a model of 100,000 × 50 with a graph: "
         f"{index['transform 10,000']:.2f} s by the index of the fit, "
         f'{index["by exact search"]:.2f} s with `graph="knn"`, which compares with all samples.'
     )
+
+
+def storage(rows: Rows) -> str:
+    """Files in parts, and sparse rows."""
+    body = [
+        [
+            f"{n} × {m}, k = {k}{what.removeprefix('file')}",
+            f"{row['iteration'] / row['iteration in memory']:.2f} ×",
+            f"{row['fit'] / row['fit in memory']:.2f} ×", f"{row['peak / max_memory']:.2f}",
+            f"{row['objectives apart']:.0e}",
+        ]
+        for what, (n, m, k), row in files(rows)
+    ]  # fmt: skip
+    head = [
+        "a file of 3 × `max_memory`", "iteration", "whole fit", "peak / `max_memory`",
+        "objectives apart",
+    ]  # fmt: skip
+    sparse, large = only(rows, "storage", "sparse"), only(rows, "storage", "large")
+    return (
+        f"{table(head, body)}\n\n"
+        "Against the same array in memory; the file is in the page cache.\n\n"
+        f"- Sparse, 100,000 × 1,000 with 1 % entries, k = 10: an iteration takes "
+        f"{1000 * sparse['iteration']:.1f} ms, as a dense array "
+        f"{1000 * sparse['iteration of dense']:.1f} ms; the objectives differ by "
+        f"{sparse['objectives apart']:.0e}.\n"
+        f"- Sparse, 1,000,000 × 20,000 with 0.1 % entries, k = 20: {large['fit']:.0f} s for "
+        f"{large['iterations']:.0f} iterations of {large['iteration']:.2f} s, with "
+        f"{large['peak beside X'] / 1e9:.1f} GB beside the {large['bytes of X'] / 1e9:.1f} GB of X."
+    )
+
+
+def files(rows: Rows) -> list[tuple[str, tuple[str, ...], dict[str, float]]]:
+    """(what, shape, figures) of each file."""
+    found = {}
+    for row in rows:
+        if row["part"] == "storage" and row["what"].startswith("file"):
+            shape = tuple(f"{int(row[name]):,}" for name in "nmk")
+            found.setdefault((row["what"], shape), {})[row["figure"]] = float(row["value"])
+    return [(what, shape, figures) for (what, shape), figures in found.items()]
+
+
+def targets(rows: Rows, panel: Rows) -> str:
+    """What was aimed at, and whether it is met; ratios of times measured one after the other."""
+    grown = {n: row for (n, _), row in sorted(figures(rows, "growth", "graph").items())}
+    largest, slope = grown[max(grown)], power(grown, "default fit")
+    default, exact, theirs = (
+        only(rows, "peers", what)["fit"] for what in ("default", "exact neighbours", "k-means")
+    )
+    index = only(rows, "peers", "projecting")
+    recalls = [row["recall"] for row in grown.values()]
+    recalls.append(only(rows, "peers", "default")["recall"])
+    sets = [row for row in panel if row["table"] == "panel"]
+    recalls += [float(row["recall"]) for row in sets]
+    gain = np.mean(
+        [float(row["ACC, directions"]) - float(row["ACC, all features"]) for row in sets]
+    )
+    plain, graph = (
+        {count: row for (_, count), row in figures(rows, "dask", what).items()}
+        for what in ("no graph", "graph")
+    )
+    per = [with_[2]["seconds per iteration"] / with_[0]["seconds per iteration"]
+           for with_ in (plain, graph)]  # fmt: skip
+    apart = max(abs(row["J"] / plain[0]["J"] - 1) for row in plain.values())
+    higher = max(row["J"] / graph[0]["J"] - 1 for row in graph.values())
+    longer = max(row["iterations"] / graph[0]["iterations"] for row in graph.values())
+    rises = sum(row["rises"] for row in (*plain.values(), *graph.values()))
+    file = [row for _, _, row in files(rows)]
+    slower = max(row["fit"] / row["fit in memory"] for row in file)
+    peak = max(row["peak / max_memory"] for row in file)
+    sparse, large = only(rows, "storage", "sparse"), only(rows, "storage", "large")
+    faster = sparse["iteration of dense"] / sparse["iteration"]
+    before = largest["neighbours"] / largest["60 iterations"]
+    lines = [
+        ("default fit of 60,000 × 784, k = 20, against exact neighbours", "≤ 1/6",
+         f"1/{exact / default:.1f}", default <= exact / 6),
+        ("the same against `KMeans(20, n_init=10)`", "< 1", f"{default / theirs:.2f}",
+         default < theirs),
+        ("1,000,000 × 50, k = 10: neighbours against 60 iterations", "≤ 1", f"{before:.2f}",
+         before <= 1),
+        ("the same: peak memory / X", "≤ 6", f"{largest['peak / X']:.1f}",
+         largest["peak / X"] <= 6),
+        ("growth of the default fit from 10,000 to 1,000,000, power of n", "≤ 1.15",
+         f"{slope:.2f}", slope <= 1.15),
+        ("recall, of all that is measured here and on the panel", "≥ 0.95", f"{min(recalls):.3f}",
+         min(recalls) >= 0.95),
+        ("clusters of the panel against exact neighbours, points of accuracy", "≥ 0",
+         f"{gain:+.1f}", gain >= 0),
+        ("`transform` of 10,000, model of 100,000 × 50, against exact search", "≤ 1/5",
+         f"1/{index['by exact search'] / index['transform 10,000']:.1f}",
+         index["transform 10,000"] <= index["by exact search"] / 5),
+        ("iteration on 2 workers against memory, no graph / graph", "≤ 1.3 / ≤ 2",
+         f"{per[0]:.2f} / {per[1]:.2f}", per[0] <= 1.3 and per[1] <= 2),
+        ("J on workers against memory, no graph", "1e-8", f"{apart:.0e}", apart <= 1e-8),
+        ("the same with a graph, at most", "+0.1 %", f"{100 * higher:+.3f} %", higher <= 1e-3),
+        ("iterations on workers against memory, with a graph", "≤ 1.3", f"{longer:.2f}",
+         longer <= 1.3),
+        ("iterations in which J rose", "0", f"{rises:.0f}", rises == 0),
+        ("file of 3 × `max_memory`: whole fit against memory", "≤ 2", f"{slower:.2f}", slower <= 2),
+        ("the same: peak / `max_memory`", "≤ 1.2", f"{peak:.2f}", peak <= 1.2),
+        ("sparse 1,000,000 × 20,000 with 0.1 %, k = 20", "finishes", f"{large['fit']:.0f} s", True),
+        ("sparse 100,000 × 1,000 with 1 % against dense, per iteration", "≥ 5 × faster",
+         f"{faster:.1f} ×", faster >= 5),
+        ("the same: objectives apart", "1e-8", f"{sparse['objectives apart']:.0e}",
+         sparse["objectives apart"] <= 1e-8),
+    ]  # fmt: skip
+    body = [[*line, "met" if met else "**missed**"] for *line, met in lines]
+    return table(["what", "target", "measured", ""], body)
 
 
 def engines(rows: Rows, what: str) -> str:
@@ -124,15 +241,19 @@ def many(rows: Rows, what: str) -> str:
     return "\n".join(lines)
 
 
-def page(rows: Rows) -> str:
+def page(rows: Rows, panel: Rows) -> str:
     machine: dict[str, Any] = next(iter(figures(rows, "machine", "this").values()))
     shape = next(row for row in rows if row["part"] == "dask")
     n, m, k = (int(shape[name]) for name in "nmk")
     memory = 8 * (m + 3 * k + 8) * MANY / MACHINES / 1e9
     return f"""# How fits grow
 
-Made by `python -m benchmarks.scale growth peers dask page` on a machine with two cores. Times are
-those of one run in a process of its own; compare them within a table.
+Made by `python -m benchmarks.scale growth peers storage dask page` on a machine with two cores.
+Times are those of one run in a process of its own; compare them within a table.
+
+## What was aimed at
+
+{targets(rows, panel)}
 
 ## More samples on one machine
 
@@ -140,12 +261,16 @@ those of one run in a process of its own; compare them within a table.
 
 {growth(rows)}
 
-"Before the first" iteration are the neighbours and the start. The power of n is that of a straight
-line through the logarithms of the times.
+"Before the first" iteration are the neighbours, the graph made of them, and the start. The power of
+n is that of a straight line through the logarithms of the times.
 
 ## Against others
 
 {peers(rows)}
+
+## Beyond memory, and sparse
+
+{storage(rows)}
 
 ## Workers of a Dask cluster
 

@@ -135,7 +135,9 @@ def test_neighbours_elsewhere_are_where_they_were_told_and_start_beyond() -> Non
     """Of the current point their codes as told, of the next start extrapolated like the own."""
     rng = np.random.default_rng(0)
     X, codes = rng.random((6, 4)), rng.random((8, 2))
-    crossing = Crossing(np.array([1, 4]), np.array([0, 1]), np.ones(2), 2, np.array([1, 4]))
+    crossing = Crossing(
+        np.array([1, 4]), np.array([0, 1]), np.ones(2), np.ones(2, bool), 2, np.array([1, 4])
+    )
     inner = NeighbourGraph.prepare(knn_graph(X, 2), rng.random(6), X.dtype)
     objective = Objective(Norm(), Norm(), alpha=1.0)
     with Engine(X, 2) as engine:
@@ -211,7 +213,7 @@ def test_graph_on_a_cluster(client: Any, kind: Any, solver: str) -> None:
         + model.beta_ * np.linalg.norm(basis, axis=0).sum()
     )
     assert model.objective_ == pytest.approx(value, rel=1e-9)
-    assert model.objective_ <= 1.003 * expected.objective_
+    assert model.objective_ <= 1.001 * expected.objective_
     np.testing.assert_allclose(model.residuals_.compute(), residuals, rtol=1e-6)
     if solver == "mu":
         # All samples move at once: where they lie makes no difference.

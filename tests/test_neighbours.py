@@ -20,7 +20,7 @@ from helpers import GRAPH_MODELS, make
 from seminmf import FactorKMeans, L21SemiNMF, Standardized
 from seminmf.data.features import features_of, leading_directions
 from seminmf.data.samples import KnownRows
-from seminmf.graph import approximate, index
+from seminmf.graph import approximate, cells, index
 from seminmf.graph.approximate import Approximate
 from seminmf.graph.index import (
     NeighbourIndex,
@@ -99,16 +99,37 @@ def test_measured_recall_is_about_right() -> None:
 
 
 def test_too_few_found_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where even the longest lists do not do."""
-    for name, value in {"_MORE": 0, "_LONGEST": 1, "_TREES": 1}.items():
-        monkeypatch.setattr(approximate, name, value)
+    """Where even as many cells as may be do not do."""
+    monkeypatch.setattr(approximate, "_MOST", 500)
     with pytest.warns(UserWarning, match=r'Only \d+% of the 2 nearest.*graph="knn"'):
         Approximate(np.random.default_rng(0).normal(size=(5000, 60)), 2)
 
 
-def test_lists_grow_where_they_are_too_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximate, "_MORE", 1)
-    assert Approximate(clusters(3000, 8), 5).recall >= 0.95
+def test_more_cells_where_those_beside_are_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approximate, "_BESIDE", 1)
+    assert Approximate(clusters(6000, 20), 5).recall >= 0.95
+
+
+def test_many_equal_features_fill_several_cells() -> None:
+    """Of one cell with all of them the time would be quadratic."""
+    features = np.repeat(clusters(3, 4), [5000, 4000, 3], axis=0)
+    team = approximate.Team(0, 1)
+    centres, labels = cells.cells_of(team, features.astype(np.float32), 100, 6)
+    sizes = np.bincount(labels)
+    assert len(centres) == len(sizes)
+    assert sizes.max() <= 400
+    assert sizes.min() >= 6
+    found = Approximate(features, 5)
+    assert found.recall == 1
+    assert (features[found.neighbours()[:9000]] == features[:9000, None]).all()
+
+
+def test_a_query_for_more_neighbours() -> None:
+    features = clusters(4000, 6)
+    indices, distances = Approximate(features, 2).query(features[:50], 40)
+    exact = NearestNeighbors(n_neighbors=40).fit(features).kneighbors(features[:50])[0]
+    assert indices.min() >= 0
+    assert recall(exact, distances) >= 0.9
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 40, 60])

@@ -68,8 +68,10 @@ def squared_distances(rows: Any, pairs: Any, squares: Any) -> None:
 
 
 @njit
-def squared_distance(one: Any, i: int, other: Any, j: int) -> float:
-    return distances.squared_distance(one, i, other, j)
+def nearer_in_tile(
+    queries: Any, one: int, other: int, filled: Any, tile: int, limits: Any, squares: Any
+) -> int:
+    return tiles.nearer_in_tile(queries, one, other, filled, tile, limits, squares)
 
 
 @njit
@@ -242,12 +244,18 @@ def test_distances_count_every_component_once(dtype: Any, index: Any, k: int, co
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("k", [8, 16, 24, 40])
-def test_distance_of_rows_of_two_arrays(dtype: Any, k: int) -> None:
-    one, other = numbers((3, k), dtype), numbers((4, k), dtype)
-    expected = ((one[2].astype(float) - other[1]) ** 2).sum()
-    assert squared_distance(one, 2, other, 1) == pytest.approx(expected, rel=1e-5)
-    assert squared_distance(one, 0, one, 0) == 0
+@pytest.mark.parametrize("k", [1, 7, 24])
+def test_distances_to_a_tile(dtype: Any, k: int) -> None:
+    queries, filled = numbers((5, k), dtype), numbers((3, k, TILE), dtype)
+    filled[1, :, 3] = queries[4]
+    filled[1, :, 9] = np.inf
+    expected = ((filled[1].astype(float) - queries[[4, 0], :, None]) ** 2).sum(axis=1)
+    limits, squares = np.sort(expected)[:, 12].astype(dtype), np.zeros((2, TILE), dtype)
+    found = nearer_in_tile(queries, 4, 0, filled, 1, limits, squares)
+    np.testing.assert_allclose(squares, expected, rtol=1e-5, atol=1e-12)
+    assert squares[0, 3] == 0
+    bits = [found >> place & 1 == 1 for place in range(2 * TILE)]
+    np.testing.assert_array_equal(bits, (squares < limits[:, None]).ravel())
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

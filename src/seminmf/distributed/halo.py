@@ -1,23 +1,25 @@
 """Rows that have neighbours with other workers: their codes as they were told last.
 
 For coordinate descent the edges between workers are majorised. Both ends of such an edge move at
-the same time, and with o for where they come from
+the same time, and with o for where they come from and any θ > 0
 
-    ‖v_i − v_j‖² ≤ ‖v_i − o_j‖² + ‖v_i − o_i‖² + ‖v_j − o_i‖² + ‖v_j − o_j‖²
+    ‖v_i − v_j‖² ≤ ‖v_i − o_j‖² + ‖v_j − o_i‖² − ‖o_i − o_j‖² + θ ‖v_i − o_i‖² + ‖v_j − o_j‖² / θ
 
 where both sides are equal at v = o: each end sees the other where it was, and is held back by its
-own place with the same weight. In the compiled update the second is an edge of the sample to
-itself, whose code is read before it changes. The multiplicative rule reads all codes as they were
-anyway, and needs no such edge.
+own place. In the compiled update that is an edge of the sample to itself, whose code is read before
+it changes. One end is held back little and the other much, in turn: with θ = 1 ends that have come
+together pull at each other no more than they hold themselves back, and stay behind when their
+neighbours move. The multiplicative rule reads all codes as they were, and needs no such edge.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
 from ..compiled.edges import EDGES_AT_ONCE, edge_weights
@@ -25,19 +27,24 @@ from ..compiled.state import Graph
 from ..data import Engine, Rows, Rule
 from ..graph.prepared import NeighbourGraph
 
+# How much the end of an edge is held back that may move, against the other.
+_HELD_BACK = 0.25
+
 
 @dataclass(frozen=True)
 class Crossing:
     """Edges from samples of a worker to others elsewhere.
 
     ``own[e]`` is the number of a sample here, ``other[e]`` that of one elsewhere, counted among the
-    neighbours elsewhere, ``weights[e]`` the weight of the edge; ``count`` is the number of
-    neighbours elsewhere, ``shown`` are samples here whose codes others want to see.
+    neighbours elsewhere, ``weights[e]`` the weight of the edge, and ``first[e]`` is true at one of
+    its two ends; ``count`` is the number of neighbours elsewhere, ``shown`` are samples here whose
+    codes others want to see.
     """
 
     own: IntArray
     other: IntArray
     weights: FloatArray
+    first: NDArray[np.bool_]
     count: int
     shown: IntArray
 
@@ -69,9 +76,8 @@ class HaloGraph:
         if numbering is not None:
             place = np.empty_like(numbering)
             place[numbering] = np.arange(len(numbering))
-            crossing = Crossing(
-                place[crossing.own], crossing.other, crossing.weights, crossing.count,
-                place[crossing.shown],
+            crossing = replace(
+                crossing, own=place[crossing.own], shown=place[crossing.shown]
             )  # fmt: skip
         return HaloGraph(self.inner.renumbered, crossing, held_back=True)
 
@@ -140,6 +146,12 @@ class HaloGraph:
         structure = self._structure_of_crossing
         edge_weights(structure, terms.structure, 0, count, codes, edges, room)
 
+    def hold_back(self, edges: FloatArray, turn: int) -> None:
+        """Multiply the weights with which samples are held back by θ or 1/θ, whose turn it is."""
+        own = self.crossing.first[np.argsort(self.crossing.own, kind="stable")]
+        moving = own == (turn % 2 == 0)
+        edges[self._extended[4][:, 3]] *= np.where(moving, _HELD_BACK, 1 / _HELD_BACK)
+
     def edge_weights(self, codes: FloatArray, terms: Any) -> FloatArray:
         """W_ij at these codes, with those of the neighbours elsewhere behind the own."""
         edges, room = np.empty_like(self.base), np.empty(3 * EDGES_AT_ONCE, codes.dtype)
@@ -161,11 +173,15 @@ class HaloRows(Rows):
         super().__init__(engine, terms, rule, graph, share, codes)
         self._halo = graph.renumbered if rule.sequential else graph
         self._elsewhere = codes[engine.n_samples :].copy()
+        self._turn = 0
         self._weigh()
 
     def _weigh(self) -> None:
         point = self._current
         self._halo.weigh_crossing(point.codes, self._terms, point.edges)
+        if self._halo.held_back:
+            self._halo.hold_back(point.edges, self._turn)
+            self._turn += 1
 
     def meet(self, codes: FloatArray) -> None:
         """Codes of the neighbours elsewhere at the point that has just become the current one."""

@@ -89,27 +89,3 @@ def squared_distances(typing, rows, pairs, squares):
         return context.get_dummy_value()
 
     return types.void(rows, pairs, squares), generate
-
-
-@intrinsic
-def squared_distance(typing, one, i, other, j):
-    """‖one_i − other_j‖², of rows that are whole vectors."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        one, i, other, j = unpacked(context, builder, signature, arguments)
-        lanes = Lanes(context, builder, signature.args[0].dtype)
-        length = builder.extract_value(one.shape, 1)
-        rows = [
-            builder.gep(array.data, [builder.mul(row, length)])
-            for array, row in ((one, i), (other, j))
-        ]
-
-        def vector(start: Any, total: list[Any]) -> list[Any]:
-            left, right = (lanes.load(row, start) for row in rows)
-            difference = builder.fsub(left, right, flags=FAST)
-            return [lanes.add_product(total[0], difference, difference)]
-
-        _, total = loop(builder, INDEX(0), length, lanes.count, [lanes.zero], vector)
-        return lanes.sum_of(total)
-
-    return one.dtype(one, types.int64, other, types.int64), generate

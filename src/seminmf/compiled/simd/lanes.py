@@ -21,11 +21,11 @@ FAST = ("reassoc", "contract", "nsz", "arcp")
 class Lanes:
     """Vectors of one type of numbers, and what is done with them."""
 
-    def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
+    def __init__(self, context: Any, builder: Any, dtype: Any, width: int = WIDTH) -> None:
         self.builder = builder
         number = context.get_data_type(dtype)
         self._alignment = context.get_abi_sizeof(number)
-        self.count = WIDTH // self._alignment
+        self.count = width // self._alignment
         self._type = ir.VectorType(number, self.count)
         self.zero, self.one = self.constant(0.0), self.constant(1.0)
 
@@ -89,19 +89,10 @@ class Lanes:
         numbers = ir.Constant(limit.type, list(range(self.count)))
         return self.builder.icmp_signed(">=", numbers, limit)
 
-    def sum_of(self, vector: Any) -> Any:
-        """The sum of its lanes, by halves."""
-        while vector.type.count > 1:
-            half = vector.type.count // 2
-            kind = ir.VectorType(ir.IntType(32), half)
-            low, high = (
-                self.builder.shuffle_vector(
-                    vector, vector, ir.Constant(kind, list(range(first, first + half)))
-                )
-                for first in (0, half)
-            )
-            vector = self.builder.fadd(low, high, flags=FAST)
-        return self.builder.extract_element(vector, INDEX(0))
+    def bits(self, lanes: Any) -> Any:
+        """Which lanes are true, as the bits of a number; the first is the lowest."""
+        number = self.builder.bitcast(lanes, ir.IntType(self.count))
+        return self.builder.zext(number, INDEX)
 
     def total(self, vectors: list[Any]) -> Any:
         """Their sum, in pairs; there are as many as lanes."""

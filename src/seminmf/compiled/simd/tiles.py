@@ -17,6 +17,9 @@ from .lanes import FAST, INDEX, Lanes, blocks, loop, transposed, unpacked
 TILE = 32
 # Vectors of sums in registers: the additions of one group fill the time in which another divides.
 _OF_TILE = 4
+# Bytes of the vectors where there is nothing but arithmetic in registers; where a machine has only
+# shorter ones, LLVM takes two for one.
+_WIDE = 64
 
 
 def _tile_and_rows(context: Any, builder: Any, signature: Any, arguments: Any, store: bool) -> None:
@@ -310,3 +313,45 @@ def fit_tile(typing, omega, f, v, totals):
         return context.get_dummy_value()
 
     return types.void(omega, f, v, totals), generate
+
+
+@intrinsic
+def nearer_in_tile(typing, queries, one, other, tiles, tile, limits, squares):
+    """``squares[0]`` and ``[1]``: of two rows of ``queries`` to the samples of a tile, ‖q − s‖².
+
+    Returns a bit for each square that is below its limit, those of the first row first. A tile has
+    a row of ``TILE`` samples for each feature.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        queries, one, other, tiles, tile, limits, squares = unpacked(
+            context, builder, signature, arguments
+        )
+        lanes = Lanes(context, builder, signature.args[0].dtype, _WIDE)
+        length = builder.extract_value(queries.shape, 1)
+        rows = [builder.gep(queries.data, [builder.mul(row, length)]) for row in (one, other)]
+        corner = builder.gep(tiles.data, [builder.mul(builder.mul(tile, length), INDEX(TILE))])
+        starts = range(0, TILE, lanes.count)
+
+        def feature(f: Any, totals: list[Any]) -> list[Any]:
+            place = builder.mul(f, INDEX(TILE))
+            samples = [lanes.load(corner, builder.add(place, INDEX(start))) for start in starts]
+            numbers = [lanes.load_spread(row, f) for row in rows]
+            steps = [builder.fsub(s, number, flags=FAST) for number in numbers for s in samples]
+            return [
+                lanes.add_product(total, step, step)
+                for total, step in zip(totals, steps, strict=True)
+            ]
+
+        zeros = [lanes.zero] * (len(rows) * len(starts))
+        _, *totals = loop(builder, INDEX(0), length, 1, zeros, feature)
+        found = INDEX(0)
+        for place, total in zip(range(0, 2 * TILE, lanes.count), totals, strict=True):
+            lanes.store(total, squares.data, INDEX(place))
+            limit = lanes.load_spread(limits.data, INDEX(place // TILE))
+            bits = lanes.bits(builder.fcmp_ordered("<", total, limit))
+            found = builder.or_(found, builder.shl(bits, INDEX(place)))
+        return found
+
+    integer = types.int64
+    return integer(queries, integer, integer, tiles, integer, limits, squares), generate
