@@ -74,9 +74,9 @@ def read_for(
 def deliver(talk: Talk, out: str, table: Table | None, columns: dict[str, Any]) -> None:
     """Write the columns where they were asked for."""
     from ..io import Format, write_table
-    from ..io._table import format_of
+    from ..io._write import written_format
 
-    format = Format("csv", ".csv") if out == "-" else format_of(out)
+    format = Format("csv", ".csv") if out == "-" else written_format(out)
     samples = {} if table is None else keys(table, format)
     if format.kind == "npy":
         samples = {}  # numbers alone
@@ -110,9 +110,9 @@ def transform(
 
 def _check_out(out: str) -> None:
     """Before any long work: whether the file can be written."""
-    from ..io._table import format_of
+    from ..io._write import written_format
 
-    format_of(out)
+    written_format(out)
     if out != "-" and not Path(out).absolute().parent.is_dir():
         raise FileNotFoundError(
             f"--out {out}: {Path(out).parent} is not a folder; create it first."
