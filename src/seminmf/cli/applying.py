@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import counted
 from . import _options as o
 from ._command import Stopped, app, command
 from ._folder import MODEL, RUN, Parts, code_columns, keys, outlier_scores, read_run
@@ -59,8 +60,9 @@ def read_for(
     table = reading.read(data, names)
     if table.X.shape[1] != parts.model.n_features_in_:
         raise ValueError(
-            f"{table.source} has {table.X.shape[1]} numeric columns, but the model has "
-            f"{parts.model.n_features_in_} features; give a table with the same columns, and say "
+            f"{table.source} has {counted(table.X.shape[1], 'numeric column')}, but the model has "
+            f"{counted(parts.model.n_features_in_, 'feature')}; give a table with the same "
+            "columns, and say "
             "which are ids or labels with --id and --labels."
         )
     o.describe(talk, table, "the column in the fit")

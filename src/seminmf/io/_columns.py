@@ -187,7 +187,8 @@ def check_present(source: str, features: Sequence[str], names: Any) -> None:
     if absent:
         shown = ", ".join(map(repr, absent[:_SHOWN])) + (" …" if len(absent) > _SHOWN else "")
         raise TableError(
-            f"{source} does not have {len(absent)} of the {len(features)} features of the model: "
+            f"{source} does not have {len(absent)} of the {counted(len(features), 'feature')} "
+            "of the model: "
             f"{shown}; {nearest(absent[0], names)}"
         )
 
@@ -212,7 +213,8 @@ def matrix_columns(
     if raw.names is None:
         if features is not None and len(features) != X.shape[1]:
             raise TableError(
-                f"{source} has {X.shape[1]} columns, but the model has {len(features)} features."
+                f"{source} has {counted(X.shape[1], 'column')}, but the model has "
+                f"{counted(len(features), 'feature')}."
             )
         names = list(features) if features is not None else [f"x{i}" for i in range(X.shape[1])]
         return X, names, False, []

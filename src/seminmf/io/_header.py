@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
+from .._words import counted
 from ._marks import MISSING, Marks
 
 # So many numbers in line 1 that stand at equal steps, or only rise or only fall, are not there by
@@ -47,8 +48,7 @@ def beside_table(
 def _left_out(line: list[str], where: str, count: int) -> str:
     text = " ".join(v for v in line if v)
     shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-    lines = f"{count} lines" if count > 1 else "1 line"
-    return f"{lines} {where} left out: {shown!r}"
+    return f"{counted(count, 'line')} {where} left out: {shown!r}"
 
 
 def _titles(lines: Lines, marks: Marks) -> int:

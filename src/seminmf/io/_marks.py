@@ -61,6 +61,10 @@ class Marks:
         return text.replace(",", ".") if self.decimal == "," else text
 
 
+# The marks of programs.
+POINT = Marks()
+
+
 def find_marks(values: list[str], delimiter: str, decimal: str | None = None) -> Marks:
     """Those of the numbers among some values; ``decimal`` where that is known."""
     mark = _decimal(values, delimiter) if decimal is None else decimal

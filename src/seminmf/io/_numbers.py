@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
-from ._marks import Marks
+from ._marks import POINT, Marks
 from ._table import need
 
 # No more than four digits of an exponent that count: no number has more, and parsers overflow.
@@ -51,7 +51,7 @@ def is_number(text: str) -> bool:
     return _TEXT.fullmatch(text) is not None
 
 
-def numbers_in(values: NDArray[Any], marks: Marks) -> tuple[FloatArray, NDArray[np.bool_]]:
+def numbers_in(values: NDArray[Any], marks: Marks = POINT) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Texts and numbers as float64, and which of them are not numbers by their marks.
 
     Equal ones are looked at once.

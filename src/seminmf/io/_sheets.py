@@ -14,7 +14,7 @@ import numpy as np
 from ._binary import frame_columns, read_mtx
 from ._header import beside_table, has_header
 from ._layout import SAMPLE_LINES, named, unique
-from ._marks import MISSING, Marks
+from ._marks import MISSING, POINT
 from ._strangers import check_room, guarded, unzipped
 from ._table import Format, Raw, TableError, nearest, need
 
@@ -108,12 +108,12 @@ def read_excel(path: str, format: Format, sheet: str | None, header: bool | None
             f"sheet {title!r}, the first of {len(titles)}; --key names another: {others}"
         )
     texts = [["" if v is None else str(v).strip() for v in row] for row in lines[:SAMPLE_LINES]]
-    outside, more = beside_table(texts, Marks())
+    outside, more = beside_table(texts, POINT)
     remarks += more
     texts = [row for place, row in enumerate(texts) if place not in outside]
     lines = [row for place, row in enumerate(lines) if place not in outside]
     if header is None:
-        header, why = has_header(texts, Marks(), ())
+        header, why = has_header(texts, POINT, ())
         remarks += [why] if why else []
     names = [f"x{i}" for i in range(_width(lines))]
     nameless = None

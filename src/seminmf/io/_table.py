@@ -12,7 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .._types import IntArray
-from ._marks import Marks
+from ._marks import POINT, Marks
 from ._record import Record
 
 # Endings of file names, each with the kind of file; ".gz" may follow where text is stored.
@@ -99,7 +99,7 @@ class Raw:
     found: dict[str, Any] = field(default_factory=dict)
     """Arguments of `read_table` that would have said what the reader found out by itself."""
     remarks: list[str] = field(default_factory=list)
-    marks: Marks = field(default_factory=Marks)
+    marks: Marks = POINT
     """Of numbers in text."""
     na_values: Sequence[str] = ()
     """What stands for a missing value, beside the words that always do."""

@@ -64,7 +64,10 @@ def written_format(name: str) -> Format:
         raise TableError(f"{name} is a folder; give the name of a file in it.")
     suffix = Path(name.lower().removesuffix(".gz")).suffix
     if name != STDIN and KINDS.get(suffix) not in ("csv", "parquet", "npy", "npz"):
-        raise TableError(f"{name}: tables are written as .csv, .tsv, .parquet, .npy or .npz.")
+        unknown = "" if suffix in KINDS else "unknown kind of file; "
+        raise TableError(
+            f"{name}: {unknown}tables are written as .csv, .tsv, .parquet, .npy or .npz."
+        )
     return format_of(name)
 
 

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray, IntArray
+from .._words import counted
 from ..data import Engine, Stream, divided, entry_range, graph_size, squares_of, unit_of
 from ..data.features import features_of, leading_directions
 from ..data.samples import checksum, distinct_rows, typical_length
@@ -285,7 +286,8 @@ def warn_of(solution: Solution, settings: Settings) -> None:
     """Say how a fit ended that did not end well."""
     if solution.status is Status.NONFINITE:
         raise FloatingPointError(
-            f"The objective became {solution.objective} after {len(solution.history)} iterations. "
+            f"The objective became {solution.objective} after "
+            f"{counted(len(solution.history), 'iteration')}. "
             "Standardize X (its entries differ by too many orders of magnitude), or use "
             'solver="cd", which takes such steps back.'
         )
