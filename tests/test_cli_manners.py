@@ -144,6 +144,23 @@ def test_ctrl_c_while_the_command_loads(tmp_path: Path) -> None:
     assert said == complaint == b""
 
 
+def test_little_loads_before_ctrl_c_is_met() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import seminmf.__main__; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-S", "-c", code], env=environment(), capture_output=True, text=True
+    )
+    ours = {"seminmf", "seminmf.__main__", "__future__", "signal", "os"}
+    # What the module signal itself needs.
+    theirs = set(subprocess.run(
+        [sys.executable, "-S", "-c", code.replace("seminmf.__main__", "signal, os")],
+        capture_output=True, text=True, check=True,
+    ).stdout.split())  # fmt: skip
+    assert set(loaded.stdout.split()) <= ours | theirs
+
+
 def test_ctrl_c_before_a_command_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
