@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,22 +106,28 @@ def scale_hint(X: Any, names: Sequence[str]) -> str | None:
     )
 
 
-def gap_hint(X: Any, names: Sequence[str]) -> str | None:
+def gap_hint(X: NDArray[Any], names: Sequence[str]) -> str | None:
     """A word on a number such as -9999 that stands for a missing value, by how far off it is."""
-    for place, name in enumerate(names):
+    for place, number in _no_values(X):
         column = X[:, place][np.isfinite(X[:, place])]
-        for number in (column.min(initial=np.inf), column.max(initial=-np.inf)):
-            others = column[column != number]
-            if number not in _NO_VALUE or len(others) < 2:
-                continue
-            low, high = others.min(), others.max()
-            if not low - _AWAY * (high - low) <= number <= high + _AWAY * (high - low):
-                rows = counted(len(column) - len(others), "row")
-                return (
-                    f"{name!r} has {number:.0f} in {rows}, far from all others; --na-values "
-                    f"{number:.0f} if it stands for a missing value"
-                )
+        others = column[column != number]
+        if len(others) < 2:
+            continue
+        low, high = others.min(), others.max()
+        if not low - _AWAY * (high - low) <= number <= high + _AWAY * (high - low):
+            rows = counted(len(column) - len(others), "row")
+            return (
+                f"{names[place]!r} has {number:.0f} in {rows}, far from all others; --na-values "
+                f"{number:.0f} if it stands for a missing value"
+            )
     return None
+
+
+def _no_values(X: NDArray[Any]) -> Iterator[tuple[int, float]]:
+    """Columns whose smallest or largest number may stand for none."""
+    for extremes in (np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)):
+        for place in np.flatnonzero(np.isin(extremes, _NO_VALUE)):
+            yield int(place), float(extremes[place])
 
 
 def numeric_columns(
