@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-lowest test-newest fuzz mutation hostile threads lint docs bench dist publish clean
+.PHONY: demo test test-lowest test-newest test-generic fuzz mutation hostile threads lint docs bench dist publish clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python -m seminmf.demo --out demo-report
@@ -14,17 +14,25 @@ test: $(VENV)/test.stamp $(VENV)/browser.stamp
 
 # Each in an environment of its own, made anew: with the lowest versions that pyproject.toml allows,
 # and with the newest there are. Libraries that are old call what newer ones will no longer have.
+# What comes of it is a row of docs/tested.csv.
 test-lowest:
 	$(PYTHON) tests/environments.py lowest
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints/lowest.txt -e '.[test]'
-	.venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning
+	.venv-lowest/bin/python tests/environments.py run lowest -W ignore::DeprecationWarning
 
 test-newest:
 	$(PYTHON) -m venv --clear .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test]'
 	.venv-newest/bin/python tests/environments.py newest
-	.venv-newest/bin/python -m pytest
+	.venv-newest/bin/python tests/environments.py run newest
+
+# The tests of compiled code as it is for any processor, without the instructions of this one.
+test-generic: $(VENV)/test.stamp
+	NUMBA_CPU_NAME=generic $(BIN)/python tests/environments.py run generic $(patsubst %,tests/test_%.py,$(CORE))
+CORE := assault certified_parts chunks core exact_fits graph invariances losses_and_penalties neighbours \
+  parts projection_kernels reference_equality solver starts_and_penalties storage structures subspace \
+  threads transform truth vectors warm_start
 
 # Generated cases for hours, from FIRST on; each is made again from its number.
 FIRST ?= 1000

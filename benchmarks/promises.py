@@ -1,8 +1,8 @@
 """The tables of `docs/promises.md`, from rows: ``python -m benchmarks.promises``.
 
 Rows: ``docs/hostile.csv`` (``make hostile``), ``docs/mutation.csv`` (``make mutation``),
-``docs/tested.csv`` (what was run in which environment), ``docs/fuzz.csv`` (``make fuzz``),
-``docs/threads.csv`` and ``docs/at-once.csv`` (``make threads``).
+``docs/tested.csv`` (``make test-lowest test-newest test-generic``), ``docs/fuzz.csv`` (``make
+fuzz``), ``docs/threads.csv`` and ``docs/at-once.csv`` (``make threads``).
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def mutation(rows: Rows) -> str:
 
 
 def tested(rows: Rows) -> str:
-    head = ["environment", "Python", "versions", "passed", "failed", "what failed"]
-    columns = ("environment", "python", "versions", "passed", "failed", "note")
-    return table(head, [[row[name] for name in columns] for row in rows])
+    columns = ("environment", "python", "versions", "passed", "failed", "skipped", "what failed",
+               "commit", "date")  # fmt: skip
+    return table(list(columns), [[row[name] for name in columns] for row in rows])
 
 
 def fuzz(rows: Rows) -> str:

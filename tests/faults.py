@@ -6,6 +6,7 @@ Run as a script it is one of the functions below, by name, with a folder.
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -18,6 +19,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+# The status of a process that was stopped by an error, not killed.
+_BROKEN = 3
 # What a process does to the names of files.
 _STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
 
@@ -42,13 +45,21 @@ def ended(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def killed_at_each_step(
-    work: Callable[[], object], folder: Path, check: Callable[[bool], object], every: int = 1
+    work: Callable[[], object],
+    folder: Path,
+    check: Callable[[bool], object],
+    every: int = 1,
+    stop: Callable[[], object] = kill,
 ) -> int:
     """Kill ``work`` before its first, second, … change of files in the folder, until it ends.
 
     After each, ``check`` is called with whether it has come to its end. Returns how often it was
-    killed.
+    killed. Another ``stop`` raises an error, once.
     """
 
     def killed_at(step: int) -> None:
@@ -58,15 +69,18 @@ def killed_at_each_step(
             nonlocal seen
             if event in _STEPS and str(arguments[0]).startswith(str(folder)):
                 seen += 1
-                if seen > step:
-                    os.kill(os.getpid(), signal.SIGKILL)
+                if seen == step + 1:
+                    stop()
 
         sys.addaudithook(watch)
         work()
+        if seen > step:
+            os._exit(_BROKEN)  # it has met the error and made the best of it
 
     for number in count():
         end = ended(forked(lambda step=number * every: killed_at(step)))
-        assert end in (0, -signal.SIGKILL), f"killed at step {number * every} it ended with {end}"
+        expected = (0, -signal.SIGKILL) if stop is kill else (0, _BROKEN)
+        assert end in expected, f"killed at step {number * every} it ended with {end}"
         check(end == 0)
         if end == 0:
             return number
@@ -164,6 +178,77 @@ def fitting(folder: Path) -> None:
         place.mkdir()
 
     assert killed_at_each_step(work, place, check, every=8) >= 2
+
+
+def _full() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _interrupted() -> None:
+    raise KeyboardInterrupt
+
+
+def broken(folder: Path) -> None:
+    """``seminmf fit --out`` and saving meet a full disk or Ctrl-C at any step: nothing is left."""
+    import seminmf
+    from seminmf.cli import main
+
+    place = folder / "place"
+    place.mkdir()
+    model, before = seminmf.load(folder / "large"), seminmf.load(folder / "small")
+
+    def fit() -> None:
+        sys.argv = ["seminmf", "fit", str(folder / "table.csv"), "-k", "2", "--quiet",
+                    "--max-iter", "20", "--out", str(place / "out")]  # fmt: skip
+        with suppress(SystemExit):
+            main()
+
+    def save() -> None:
+        with suppress(OSError, KeyboardInterrupt):
+            model.save(place / "target")
+
+    def check(done: bool) -> None:
+        # Not even hidden files: whoever is told of an error tidies up first.
+        names = {path.name for path in place.iterdir()}
+        assert names <= {"out", "target"}, names
+        if "out" in names:
+            seminmf.load(place / "out" / "model.seminmf")
+            assert (place / "out" / "run.json").exists()
+        expected = model if done else before
+        assert len(seminmf.load(place / "target").codes_) == len(expected.codes_) or "out" in names
+        shutil.rmtree(place)
+        place.mkdir()
+        before.save(place / "target")
+
+    before.save(place / "target")
+    for stop in (_full, _interrupted):
+        assert killed_at_each_step(save, place, check, stop=stop) >= 2
+        shutil.rmtree(place)
+        place.mkdir()
+        before.save(place / "target")
+        assert killed_at_each_step(fit, place, lambda _: check(False), every=5, stop=stop) >= 3
+
+
+def together(folder: Path) -> None:
+    """Two processes save to one file again and again, and a third one reads: it is always whole."""
+    import seminmf
+
+    models = [seminmf.load(folder / name) for name in ("small", "large")]
+    target = folder / "target"
+    models[0].save(target)
+
+    def work(model: Any) -> None:
+        while True:
+            model.save(target)
+
+    writers = [forked(lambda model=model: work(model)) for model in models]
+    try:
+        lengths = {len(seminmf.load(target).codes_) for _ in range(300)}
+    finally:
+        for writer in writers:
+            os.kill(writer, signal.SIGKILL)
+            ended(writer)
+    assert lengths == {len(model.codes_) for model in models}
 
 
 def checkpointed(folder: Path) -> None:

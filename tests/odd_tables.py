@@ -200,6 +200,101 @@ text_case("empty", "", error="is empty")
 text_case("zero bytes", b"a,b\n1,\0\n", error="not a text file")
 text_case("a delimiter in the last place", lines("a,b,c,d,e,", [(*r, "") for r in VALUES]), (N, M))
 
+# Lines that are neither names nor samples.
+TITLE = "Results of 2020\n\n"
+text_case("a title", TITLE + lines(), (N, M), says=("1 line above the table left out: 'Results",))
+text_case("a title in cells", "Results of 2020,,,,\n" + lines(), (N, M), says=("1 line above",))
+text_case("a title without names", TITLE + lines(None), (N, M), says=("1 line above", "No header"))
+text_case("lines of an agency", '"Data Source","World"\n\n"Last Updated","2020"\n\n' + lines(
+          "country,1990,1991,1992,1993,1994", beside(NAMES)), (N, M),
+          says=("2 lines above",))  # fmt: skip
+text_case("a title, names and units", TITLE + lines("a,b,c,d,e\nm,kg,s,V,A"), (N, M),
+          says=("1 line above", "text above numbers: 'm'"))  # fmt: skip
+text_case("units", lines("a,b,c,d,e\n[m],[kg],[s],[V],[-]"), (N, M), says=("below the header",))
+text_case("units beside names", lines("id,a,b,c,d,e\n,m,kg,s,V,A", beside(NAMES)), (N, M),
+          says=("below the header left out",))  # fmt: skip
+text_case("two lines of names", lines("A,A,B,B,B\na,b,c,d,e"), (N, M), says=("'A' became 'A.1'",))
+text_case("gaps that look like units", lines("a,b,c,d,e\n-,-,-,-,-"), (N, M),
+          says=("--na-values '-' if that is a gap",))  # fmt: skip
+text_case("such gaps, said", lines("a,b,c,d,e\n-,-,-,-,-"), (N + 1, M),
+          options=("--na-values", "-", "--fill", "median"))  # fmt: skip
+text_case("a comment of another kind", "// made by hand\n" + lines(), (N, M), says=("1 line",))
+text_case("a comment that is indented", "  # made by hand\n" + lines(), (N, M), says=("1 line",))
+text_case("a name too few", lines("a,b,c"), error="line 2 has 5 values, but there are 3 columns")
+text_case("a note below", lines() + "!end\n", error="leave out lines that begin so with --comment "
+          "'!'")  # fmt: skip
+text_case("a note below, said", lines() + "!end\n", (N, M), options=("--comment", "!"))
+text_case("ids after #", lines("id,a,b,c,d,e", beside([f"#{i}" for i in COUNT])),
+          error="no rows; 12 lines that begin with '#' left out; --comment '' keeps")  # fmt: skip
+text_case("ids after #, said", lines("id,a,b,c,d,e", beside([f"#{i}" for i in COUNT])), (N, M),
+          options=("--comment", ""))  # fmt: skip
+text_case(
+    "a delimiter too many in one line", lines() + "1,2,3,4,5,\n", error="line 14 has 6 values"
+)
+text_case("names of rows in quotes", lines("a b c d e", beside([f'"row {i}"' for i in COUNT]), " "),
+          (N, M), file="t.txt")  # fmt: skip
+text_case("tabs and spaces", "a\tb c\td e\n" + "".join(f"{r[0]}\t{r[1]} {r[2]}\t{r[3]} {r[4]}\n"
+          for r in VALUES), (N, M), file="t.txt")  # fmt: skip
+text_case("UTF-32", lines().encode("utf-32"), (N, M))
+text_case("UTF-16 without a mark", lines().encode("utf-16-le"), error="say --encoding utf-16-le")
+text_case("the same of the other end", lines().encode("utf-16-be"), error="--encoding utf-16-be")
+text_case("UTF-16 without a mark, said", lines().encode("utf-16-be"), (N, M),
+          options=("--encoding", "utf-16-be"))  # fmt: skip
+text_case("wavelengths that fall", lines("4000.5,3998.6,3996.7,3994.7,3992.8"), (N, M),
+          says=("its numbers fall and are far from all others",))  # fmt: skip
+text_case("wavenumbers that fall", lines("9,8,7,6,5"), (N, M), says=("it counts 9, 8, …",))
+
+# Columns without a name.
+SHUFFLED = [7, 3, 9, 4, 11, 1, 8, 2, 6, 12, 5, 10]
+text_case("a shuffled index", lines(",a,b,c,d,e", beside(SHUFFLED)), (N, M),
+          says=("row numbers without a name", "--keep 'column 1'"))  # fmt: skip
+text_case("a shuffled index, kept", lines(",a,b,c,d,e", beside(SHUFFLED)), (N, M + 1),
+          options=("--keep", "column 1"))  # fmt: skip
+text_case("an index of text", lines(",a,b,c,d,e", beside(NAMES)), (N, M))
+text_case("nothing but an id and text", lines("id,name", [(i, f"n{i}") for i in COUNT]), (N, 1),
+          says=("'id' is a feature because nothing else is, though it counts the rows",),
+          options=("--model", "semi"))  # fmt: skip
+
+# Numbers as people write them.
+MILLIONS = (1e6 * np.abs(VALUES) + 1e3).astype(int)
+
+
+def thousands(mark: str, quote: str = "") -> list[list[str]]:
+    """Whole numbers beside one with a decimal point."""
+    return [[f"{quote}{a:,}{quote}".replace(",", mark), f"{v}"] for a, v in
+            zip(MILLIONS[:, 0], VALUES[:, 1], strict=True)]  # fmt: skip
+
+
+text_case("whole thousands in quotes", lines("a,b", thousands(",", '"')), (N, 2),
+          says=("',' stands between the thousands",))  # fmt: skip
+for mark in (" ", "\u00a0", "'"):
+    text_case(f"thousands apart by {mark!r}", lines("a;b", thousands(mark), ";"), (N, 2),
+              says=("between the thousands",))  # fmt: skip
+text_case("whole thousands of Europe", lines("a;b", [[f"{v:,}".replace(",", ".") for v in row[:2]]
+          for row in MILLIONS], ";"), (N, 2), says=("'.' stands between",))  # fmt: skip
+text_case("2,041 between semicolons", lines("a;b", [[f"{1 + abs(v):.3f}".replace(".", ",") for v in
+          row[:2]] for row in VALUES], ";"), (N, 2), says=("--decimal . if",))  # fmt: skip
+text_case("one column of decimal commas", lines("a", [[f"{v}".replace(".", ",")] for v in
+          VALUES[:, 0]]), error="--delimiter ';' if the comma is the decimal mark")  # fmt: skip
+text_case("the same column, said", lines("a", [[f"{v}".replace(".", ",")] for v in VALUES[:, 0]]),
+          (N, 1), options=("--delimiter", ";", "--model", "semi"))  # fmt: skip
+text_case("decimal commas between spaces", lines("a b", [[f"{v}".replace(".", ",") for v in row[:2]]
+          for row in VALUES], " "), (N, 2), file="t.txt")  # fmt: skip
+text_case("the minus of typesetters", lines(body=[[f"{v}".replace("-", "\u2212") for v in row] for
+          row in VALUES]), (N, M))  # fmt: skip
+for name, written in (("money", "${:.2f}"), ("money after", "{:.2f} €"), ("brackets", "({:.2f})"),
+                      ("units", "{:.2f} kg"), ("a bound", "<{:.2f}")):  # fmt: skip
+    text_case(f"numbers with {name}", lines("a,b,c,d,e,f", [(*r, written.format(abs(r[0]))) for r in
+              VALUES]), (N, M), says=("write it as plain numbers",))  # fmt: skip
+for number in ("-999", "-9999", "9999"):
+    text_case(f"{number} for none", lines(body=np.where(GAPS == "?", number, GAPS)), (N, M),
+              says=(f"'b' has {number} in 1 row, far from all others; --na-values",))  # fmt: skip
+text_case("999 as a price", lines(body=[[*r[:4], 900 + i * 9] for i, r in enumerate(VALUES)]),
+          (N, M - 1))  # fmt: skip
+for word in ("unknown", "(null)"):
+    text_case(f"gaps called {word}", lines(body=np.where(GAPS == "?", word, GAPS)), (N, 3),
+              says=(f"--na-values {word!r}",))  # fmt: skip
+
 # Cells.
 text_case("an exponent without end", lines("a,b,c,d,e,f", [(*r, "0.052021e897425988651" if i else
           "x") for i, r in enumerate(VALUES)]), (N, M), says=("'f': it has text",))  # fmt: skip
@@ -227,6 +322,14 @@ text_case("genes in rows", GENES, (N, M), options=("--transpose",))
 text_case("genes in rows with labels", GENES, error="labels",
           options=("--transpose", "--labels", "gene"))  # fmt: skip
 
+text_case("genes with numbers for names", lines("entrez," + ",".join(NAMES), [(7157 + 13 * j % 7,
+          *VALUES[:, j]) for j in range(M)]), (N, M), options=("--transpose",),
+          says=("'entrez' names the features; --keep 'entrez' if it is a sample",))  # fmt: skip
+text_case("such numbers kept", lines("entrez," + ",".join(NAMES), [(7157 + 13 * j % 7,
+          *VALUES[:, j]) for j in range(M)]), (N + 1, M),
+          options=("--transpose", "--keep", "entrez"))  # fmt: skip
+text_case("a gene without a name", GENES.replace("g2,", ",", 1), (N, M), options=("--transpose",))
+
 # Other kinds of files.
 FRAME = pd.DataFrame(VALUES, columns=list("abcde"))
 
@@ -253,6 +356,54 @@ other_case("Excel, another sheet", "t.xlsx", lambda p: FRAME.to_excel(p, sheet_n
            error="no sheet 'y'", options=("--key", "y"))  # fmt: skip
 other_case("Excel, damaged", "t.xlsx", lambda p: p.write_bytes(b"PK\3\4 and so on"),
            error="not an Excel file")  # fmt: skip
+
+
+def sheet(*above: list[Any], numbers: Any = VALUES) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        import openpyxl
+
+        book = openpyxl.Workbook()
+        for row in (*above, *(list(map(cell, row)) for row in numbers)):
+            book.active.append(row)
+        book.save(path)
+
+    def cell(value: Any) -> Any:
+        return value if isinstance(value, str) else float(value)
+
+    return write
+
+
+def two_sheets(path: Path) -> None:
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame({"note": ["read me"]}).to_excel(book, sheet_name="About", index=False)
+        FRAME.to_excel(book, sheet_name="Data", index=False)
+
+
+TITLES = list("abcde")
+COMMAS = [[f"{v}".replace(".", ",") for v in row] for row in VALUES]
+other_case(
+    "Excel, a title", "t.xlsx", sheet(["Report"], [], TITLES), (N, M), says=("1 line above",)
+)
+other_case("Excel, units", "t.xlsx", sheet(TITLES, ["kg"] * 5), (N, M), says=("below the header",))
+other_case("Excel, names over names", "t.xlsx", sheet(["A", None, "B"], TITLES), (N, M),
+           says=("1 line above the table left out: 'A B'",))  # fmt: skip
+other_case("Excel, notes first", "t.xlsx", two_sheets, error="--key names another: 'Data'")
+other_case("Excel, notes first, said", "t.xlsx", two_sheets, (N, M), options=("--key", "Data"))
+other_case("Excel, decimal commas", "t.xlsx", sheet(TITLES, numbers=COMMAS), error="--decimal ,")
+other_case("Excel, decimal commas, said", "t.xlsx", sheet(TITLES, numbers=COMMAS), (N, M),
+           options=("--decimal", ","))  # fmt: skip
+other_case("Excel, a shuffled index", "t.xlsx", lambda p: FRAME.set_axis(SHUFFLED).to_excel(p),
+           (N, M), says=("row numbers without a name",))  # fmt: skip
+other_case("Excel, gaps marked -", "t.xlsx", sheet(TITLES, ["1", "-", "3", "-", "5"]), (N + 1, M),
+           options=("--na-values", "-", "--fill", "median"), says=("Filled 2",))  # fmt: skip
+other_case("JSON lines with gaps", "t.jsonl", lambda p: p.write_text("".join(json.dumps(
+    {"a": "n/a" if i == 3 else i % 5, **({"b": i * 7 % 4} if i % 2 else {})}) + "\n" for i in
+    COUNT)), (N, 2), options=("--fill", "median"), says=("Filled 7",))  # fmt: skip
+other_case("JSON lines with -999", "t.jsonl", lambda p: p.write_text("".join(json.dumps(
+    {"a": -999 if i == 3 else i % 5, "b": i * 7 % 4}) + "\n" for i in COUNT)), (N - 1, 2),
+    options=("--na-values", "-999", "--drop-missing"))  # fmt: skip
+other_case("Feather with gaps", "t.feather", lambda p: FRAME.where(FRAME > -1).to_feather(p),
+           (N, M), options=("--fill", "median"), says=("Filled",))  # fmt: skip
 other_case("Feather", "t.feather", lambda p: FRAME.to_feather(p), (N, M))
 other_case("Feather, damaged", "t.feather", lambda p: p.write_bytes(b"ARROW1"),
            error="not a Feather file")  # fmt: skip

@@ -332,7 +332,7 @@ def bad(tmp_path: Path, text: str) -> Path:
         ("a;b\n1;2\n2;3\n", ["--delimiter", ","], "use --delimiter ';'"),
         ("a,b\n", [], "has a header but no rows"),
         ("", [], "is empty"),
-        ("a,b\n1,2\n3\n4,5\n", [], "line 3 has 1 values, but there are 2 columns"),
+        ("a,b\n1,2\n3\n4,5\n", [], "line 3 has 1 value, but there are 2 columns"),
         ("a,b\n1,2\n3,4\n", ["--labels", "B"], "did you mean 'b'?"),
         ("a,b\n1,2\n3,4\n", ["-k", "50"], "-k 50 is more than there are rows, 2"),
         ("a,b\n1,-2\n3,4\n", ["--model", "nmf"], "Use SemiNMF or L21SemiNMF"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ from seminmf import _files, cli
 from seminmf.cli import _folder, fitting
 from seminmf.datasets import make_waveform
 from seminmf.io import read_table
+from seminmf.reporting import Report, write_results
 
 pd = pytest.importorskip("pandas")
 runner = CliRunner()
@@ -142,6 +144,23 @@ def test_ctrl_c_while_the_command_loads(tmp_path: Path) -> None:
     assert said == complaint == b""
 
 
+def test_little_loads_before_ctrl_c_is_met() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import seminmf.__main__; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-S", "-c", code], env=environment(), capture_output=True, text=True
+    )
+    ours = {"seminmf", "seminmf.__main__", "__future__", "signal", "os"}
+    # What the module signal itself needs.
+    theirs = set(subprocess.run(
+        [sys.executable, "-S", "-c", code.replace("seminmf.__main__", "signal, os")],
+        capture_output=True, text=True, check=True,
+    ).stdout.split())  # fmt: skip
+    assert set(loaded.stdout.split()) <= ours | theirs
+
+
 def test_ctrl_c_before_a_command_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -245,3 +264,52 @@ def test_whatever_is_interrupted_ends_with_130(
     with pytest.raises(SystemExit) as caught:
         command.main()
     assert caught.value.code == 2
+
+
+def test_the_demo_replaces_no_page_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from seminmf import demo
+
+    findings = demo.explore(200)
+    monkeypatch.setattr(demo, "explore", lambda: findings)
+    (tmp_path / "index.html").write_text("my own", encoding="utf-8")
+    error = invoke("demo", "--out", tmp_path, code=2).stderr
+    assert "index.html is not a page of seminmf; choose another folder" in error
+    assert (tmp_path / "index.html").read_text(encoding="utf-8") == "my own"
+    for _ in range(2):
+        invoke("demo", "--out", tmp_path / "page")
+
+
+def test_a_page_that_does_not_fit_on_the_disk_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    page = tmp_path / "report.html"
+    page.write_text("before", encoding="utf-8")
+    with pytest.raises(OSError, match="No space left") as raised:
+        Report("<p>after</p>").save(page)
+    assert raised.value.filename == str(page)
+    with pytest.raises(OSError, match="No space left"):
+        write_results({}, html=page)
+    assert [file.read_text(encoding="utf-8") for file in tmp_path.iterdir()] == ["before"]
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("", "is a folder; give the name of a file in it"), ("codes.xlsx", "tables are written as"),
+     ("codes.xyz", "tables are written as .csv, .tsv, .parquet")],
+)  # fmt: skip
+def test_what_cannot_be_written_is_refused_before_anything_is_read(
+    name: str, error: str, table: Path, tmp_path: Path
+) -> None:
+    result = invoke("transform", tmp_path / "no model", table, "--out", tmp_path / name, code=2)
+    assert error in result.stderr
+
+
+def test_tune_takes_the_short_option_of_fit(table: Path, tmp_path: Path) -> None:
+    error = invoke("tune", table, "-k", "2:x", "--out", tmp_path / "out", code=2).stderr
+    assert "2:x" in error

@@ -147,6 +147,7 @@ class Server:
 
     def __init__(self) -> None:
         self.answers: dict[str, list[bytes | int]] = {}  # path -> answers, the last one repeated
+        self.cut = 0  # how many bytes of an answer are promised and do not come
         self.requests: list[str] = []
         outer = self
 
@@ -159,7 +160,7 @@ class Server:
                     self.send_error(answer)
                     return
                 self.send_response(200)
-                self.send_header("Content-Length", str(len(answer)))
+                self.send_header("Content-Length", str(len(answer) + outer.cut))
                 self.end_headers()
                 self.wfile.write(answer)
 
@@ -618,6 +619,21 @@ def test_download_is_tried_again(
     publish(sources=(Source(f"{server.url}/small.data", "small.data", known_hash),))
     assert fetch("small").read_bytes() == RAW
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("hashed", [True, False])
+def test_a_connection_that_breaks_off_leaves_nothing(
+    hashed: bool, server: Server, publish: Any, alone: Path
+) -> None:
+    server.answers["/small.data"] = [RAW[: len(RAW) // 2]]
+    server.cut = len(RAW) - len(RAW) // 2
+    known_hash = sha256(RAW) if hashed else None
+    publish(sources=(Source(f"{server.url}/small.data", "small.data", known_hash),))
+    with pytest.raises(FileNotFoundError, match=r"small\.data"):
+        fetch("small")
+    assert list(alone.iterdir()) == []
+    server.answers["/small.data"], server.cut = [RAW], 0
+    assert fetch("small").read_bytes() == RAW
 
 
 def test_next_address_is_tried(server: Server, publish: Any, alone: Path) -> None:

@@ -240,8 +240,9 @@ def test_a_damaged_line_counts_as_not_done(tmp_path: Path) -> None:
     assert store.finished("e") == {"first": [{"J": 1.0}], "third": [{"J": 3.0}]}
 
 
-def test_killed_and_started_again(tmp_path: Path) -> None:
-    """SIGKILL at some moments; the rows are those of an undisturbed run."""
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_killed_and_started_again(how: signal.Signals, tmp_path: Path) -> None:
+    """Killed or interrupted at some moments; the rows are those of an undisturbed run."""
     command = [
         sys.executable, "-m", "seminmf", "reproduce", "exact-matrices", "random-matrices",
         "--quick", "--jobs", "1", "--no-page", "--out",
@@ -250,13 +251,18 @@ def test_killed_and_started_again(tmp_path: Path) -> None:
     subprocess.run([*command, str(tmp_path / "whole")], check=True, env=environment)
     broken = tmp_path / "broken"
     for lines in (2, 9):
-        process = subprocess.Popen([*command, str(broken)], env=environment)
+        process = subprocess.Popen(
+            [*command, str(broken)], env=environment, stderr=subprocess.PIPE, text=True
+        )
         deadline = time.monotonic() + 60
         while process.poll() is None and count_lines(broken) < lines:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.send_signal(how)
+        _, said = process.communicate(timeout=60)
+        if how == signal.SIGINT:
+            assert process.returncode == 130
+            assert "Traceback" not in said
     subprocess.run([*command, str(broken)], check=True, env=environment)
     assert untimed_rows(broken / "quick") == untimed_rows(tmp_path / "whole" / "quick")
 

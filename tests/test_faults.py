@@ -32,7 +32,9 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("what", ["saving", "adding", "fitting", "checkpointed"])
+@pytest.mark.parametrize(
+    "what", ["saving", "adding", "fitting", "broken", "together", "checkpointed"]
+)
 def test_killed(what: str, place: Path) -> None:
     command = [sys.executable, str(Path(__file__).with_name("faults.py")), what, str(place)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=600)

@@ -154,9 +154,9 @@ def test_a_clustering_agrees_with_itself(pair: tuple[Any, Any]) -> None:
         ([[0], [1]], [0, 1], r"y must be one-dimensional.*\(2, 1\).*y\.ravel\(\)"),
         (3, [0], r"y must be one-dimensional.*shape \(\)"),
         ([0.0, np.nan, np.nan], [0, 1, 1], r"y has 2 missing labels, the first is .*nan.* 1;"),
-        ([0, 1], [0, None], r"(clusters|labels) has 1 missing labels, the first is None at posit"),
-        (["a", float("nan")], [0, 1], r"y has 1 missing labels"),
-        (np.array(["2020-01-01", "NaT"], "M8[D]"), [0, 1], r"y has 1 missing labels"),
+        ([0, 1], [0, None], r"(clusters|labels) has 1 missing label, the first is None at posit"),
+        (["a", float("nan")], [0, 1], r"y has 1 missing label"),
+        (np.array(["2020-01-01", "NaT"], "M8[D]"), [0, 1], r"y has 1 missing label"),
         ([1, "a"], [0, 1], r"y mixes labels that cannot be sorted.*int, str.*one type"),
     ],
 )

@@ -63,6 +63,23 @@ def test_one_is_not_many() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: majority_accuracy(["a"], ["a", "b"]), "y has 1 entry and"),
+        (lambda: majority_accuracy(["a", None], ["a", "b"]), "y has 1 missing label,"),
+        (lambda: L21SemiNMF(2).partial_fit(np.ones((1, 3))), "has 1 sample, fewer"),
+        (
+            lambda: SemiNMF(2).fit(np.eye(4)).inverse_transform(np.ones((2, 1))),
+            "X has 1 column, but",
+        ),
+    ],
+)
+def test_messages_know_the_singular(call: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
 def test_names_are_shortened_in_the_middle() -> None:
     assert middle("short", 10) == "short"
     short = middle("chr12:92115848-93458871|ENSG00000139618.4|isoform_17", 30)

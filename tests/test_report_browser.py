@@ -429,6 +429,31 @@ def test_names_stand_beside_the_points(
     wait_until(lambda: not browser.run(f"{names}.length"))
 
 
+def test_thirty_names_find_room_on_a_phone(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Twice as many as on a map that is wider than tall, and no sample is out of the frame."""
+    rng = np.random.default_rng(0)
+    kinds = np.arange(900) % 30
+    X = (4 * rng.normal(size=(30, 40)))[kinds] + rng.normal(size=(900, 40))
+    path = tmp_path_factory.mktemp("classes") / "report.html"
+    labels = [f"kind {kind} of cells" for kind in kinds]
+    report(SemiNMF(20, random_state=0).fit(X), X, labels=labels).save(path)
+    browser.open(path, width=390)
+    browser.choose("label")
+    names = "return document.querySelectorAll('#names text').length"
+    wait_until(lambda: browser.run(names) >= 20)
+    frame, *dots = browser.run(
+        f"{BOXES} return ['.frame', '#points circle'].flatMap("
+        "what => [...document.querySelectorAll(what)].map(box))"
+    )
+    assert frame[3] - frame[1] > frame[2] - frame[0]
+    assert all(frame[1] <= dot[1] and dot[3] <= frame[3] for dot in dots)
+    browser.open(path, width=1200)
+    (frame,) = browser.run(f"{BOXES} return [...document.querySelectorAll('.frame')].map(box)")
+    assert frame[3] - frame[1] < frame[2] - frame[0]
+
+
 def test_dots_do_not_cover_each_other(browser: Browser, heaps: Path) -> None:
     browser.open(heaps)
     places = np.array(

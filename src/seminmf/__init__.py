@@ -1,9 +1,11 @@
 """Robust semi-non-negative matrix factorization."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# As `typing` has it, which takes longer to load than all that is needed here; until the command has
+# loaded, Ctrl-C is Python's.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .models.clustering import FactorKMeans
     from .models.container import ModelFileError
     from .models.estimators import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
@@ -51,9 +53,11 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(_LATER[name], __name__), name)
     globals()[name] = value  # found at once from now on
     return value

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+# Nothing else: what loads before `main` begins is met by a Ctrl-C with a traceback.
 import os
 import signal
 import sys
-import threading
-from typing import Any
 
 # As the command line has it, which is not there yet when this counts.
 _INTERRUPTED = 130
@@ -15,12 +14,13 @@ _INTERRUPTED = 130
 def main() -> None:
     """Entry point of the command: whoever presses Ctrl-C while it loads sees no traceback."""
 
-    def leave(*_: Any) -> None:
+    def leave(*_: object) -> None:
         os._exit(_INTERRUPTED)
 
-    before = None
-    if threading.current_thread() is threading.main_thread():
+    try:
         before = signal.signal(signal.SIGINT, leave)
+    except ValueError:  # only the main thread may
+        before = None
     from .cli import main as run
 
     if before is not None:

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from . import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
+from ._words import counted
 from .models.validation import check_choice, check_integer
 from .outliers import outlier_threshold
 
@@ -210,7 +211,8 @@ def _check(adata: Any) -> None:
         )
     if adata.n_obs < 2 or adata.n_vars < 1:
         raise ValueError(
-            f"adata has {adata.n_obs} cells and {adata.n_vars} genes: nothing to factorize; check "
+            f"adata has {counted(adata.n_obs, 'cell')} and {counted(adata.n_vars, 'gene')}: "
+            "nothing to factorize; check "
             "how it was filtered."
         )
 
@@ -244,7 +246,8 @@ def _mask(adata: Any, mask_var: Any) -> tuple[NDArray[np.bool_], str | None]:
 def _matrix(adata: Any, layer: str | None, genes: NDArray[np.bool_]) -> Any:
     """The matrix to factorize, checked."""
     if layer is not None and layer not in adata.layers:
-        listed = ", ".join(map(repr, adata.layers)) or "none"
+        # AnnData 0.13 counts X among the layers, by the name None.
+        listed = ", ".join(repr(key) for key in adata.layers if key is not None) or "none"
         raise ValueError(f"layer={layer!r} is not in adata.layers; there are {listed}.")
     X: Any = adata.X if layer is None else adata.layers[layer]
     name = "adata.X" if layer is None else f"adata.layers[{layer!r}]"
@@ -265,10 +268,15 @@ def _matrix(adata: Any, layer: str | None, genes: NDArray[np.bool_]) -> Any:
             columns = X.indices[bad] if sp.issparse(X) else np.nonzero(bad)[1]
             gene = adata.var_names[genes][int(columns.min())]
             raise ValueError(
-                f"{name} has {int(bad.sum())} entries that are NaN or infinite, the first in gene "
+                f"{name} has {_unusable(int(bad.sum()))}, the first in gene "
                 f"{str(gene)!r}; leave these genes or cells out, or fill them in."
             )
     return X
+
+
+def _unusable(number: int) -> str:
+    are = "is" if number == 1 else "are"
+    return f"{counted(number, 'entry')} that {are} NaN or infinite"
 
 
 def _neighbours(adata: Any, key: str) -> Any:

@@ -21,6 +21,7 @@ from ._types import FloatArray
 from .datasets import add_outliers, make_waveform
 from .metrics import majority_accuracy
 from .reporting import Report, report
+from .reporting.model.page import MARK
 
 N_SAMPLES, N_COMPONENTS, CORRUPTED = 2000, 10, 0.1
 # A signal is a random mixture of two of three triangular waves.
@@ -76,16 +77,23 @@ def show(findings: Findings) -> Report:
     return report(findings.clustering, findings.X, labels=findings.kinds, title=title)
 
 
+def write(findings: Findings, folder: Path) -> Path:
+    """The page in a folder, in place of an earlier one, but of nothing else."""
+    page = folder / "index.html"
+    if page.exists() and MARK not in page.read_text(encoding="utf-8", errors="replace"):
+        raise FileExistsError(f"{page} is not a page of seminmf; choose another folder (--out).")
+    folder.mkdir(parents=True, exist_ok=True)
+    return show(findings).save(page)
+
+
 def main() -> None:
     """Entry point of ``python -m seminmf.demo``."""
     parser = argparse.ArgumentParser(prog="python -m seminmf.demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("demo-report"), help="folder to write to")
     folder: Path = parser.parse_args().out
-    folder.mkdir(parents=True, exist_ok=True)
     speak_plainly()
     findings = explore()
-    page = folder / "index.html"
-    show(findings).save(page)
+    page = write(findings, folder)
     for sentence in findings.sentences():
         print(sentence)
     print(f"Report: {page}")

@@ -27,6 +27,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import entropy
 from sklearn.metrics.cluster import contingency_matrix
 
+from ._words import counted
+
 __all__ = ["majority_accuracy", "majority_labels", "matched_accuracy", "nmi", "purity"]
 
 
@@ -196,7 +198,8 @@ def _encode_pair(
     _, other_codes = encode(other, other_name)
     if y_codes.size != other_codes.size:
         raise ValueError(
-            f"y and {other_name} must label the same samples, but y has {y_codes.size} entries "
+            f"y and {other_name} must label the same samples, but y has "
+            f"{counted(y_codes.size, 'entry')} "
             f"and {other_name} has {other_codes.size}; pass one label per sample in both."
         )
     return classes, y_codes, other_codes
@@ -220,7 +223,8 @@ def encode(labels: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]
     if missing.any():
         first = int(missing.argmax())
         raise ValueError(
-            f"{name} has {int(missing.sum())} missing labels, the first is {array[first]!r} at "
+            f"{name} has {counted(missing.sum(), 'missing label')}, the first is "
+            f"{array[first]!r} at "
             f"position {first}; drop these samples or give them a label of their own."
         )
     try:

@@ -338,8 +338,9 @@ def image_shape_of(text: str | None, n_features: int) -> tuple[int, int] | None:
     shape = int(height), int(width)
     if shape[0] * shape[1] != n_features:
         raise ValueError(
-            f"--image-shape {text} has {shape[0] * shape[1]:,} pixels, but the table has "
-            f"{n_features:,} numeric columns; use --id and --labels for columns that are no pixels."
+            f"--image-shape {text} has {counted(shape[0] * shape[1], 'pixel')}, but the table has "
+            f"{counted(n_features, 'numeric column')}; use --id and --labels for columns that "
+            "are no pixels."
         )
     return shape
 

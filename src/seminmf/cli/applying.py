@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import counted
 from . import _options as o
 from ._command import Stopped, app, command
 from ._folder import MODEL, RUN, Parts, code_columns, keys, outlier_scores, read_run
@@ -59,8 +60,9 @@ def read_for(
     table = reading.read(data, names)
     if table.X.shape[1] != parts.model.n_features_in_:
         raise ValueError(
-            f"{table.source} has {table.X.shape[1]} numeric columns, but the model has "
-            f"{parts.model.n_features_in_} features; give a table with the same columns, and say "
+            f"{table.source} has {counted(table.X.shape[1], 'numeric column')}, but the model has "
+            f"{counted(parts.model.n_features_in_, 'feature')}; give a table with the same "
+            "columns, and say "
             "which are ids or labels with --id and --labels."
         )
     o.describe(talk, table, "the column in the fit")
@@ -74,9 +76,9 @@ def read_for(
 def deliver(talk: Talk, out: str, table: Table | None, columns: dict[str, Any]) -> None:
     """Write the columns where they were asked for."""
     from ..io import Format, write_table
-    from ..io._table import format_of
+    from ..io._write import written_format
 
-    format = Format("csv", ".csv") if out == "-" else format_of(out)
+    format = Format("csv", ".csv") if out == "-" else written_format(out)
     samples = {} if table is None else keys(table, format)
     if format.kind == "npy":
         samples = {}  # numbers alone
@@ -110,9 +112,9 @@ def transform(
 
 def _check_out(out: str) -> None:
     """Before any long work: whether the file can be written."""
-    from ..io._table import format_of
+    from ..io._write import written_format
 
-    format_of(out)
+    written_format(out)
     if out != "-" and not Path(out).absolute().parent.is_dir():
         raise FileNotFoundError(
             f"--out {out}: {Path(out).parent} is not a folder; create it first."

@@ -70,12 +70,11 @@ def demo(
     """Signals of three kinds, a tenth of them corrupted: what the package makes of them."""
     from .. import demo as demonstration
 
-    out.mkdir(parents=True, exist_ok=True)
     talk.say(
         "Fitting a model to 2,000 signals (the first fit compiles, which takes some seconds) …"
     )
     findings = demonstration.explore()
-    page = demonstration.show(findings).save(out / "index.html")
+    page = demonstration.write(findings, out)
     for sentence in findings.sentences():
         talk.say(sentence)
     talk.result = {"sentences": findings.sentences(), "report": str(page)}

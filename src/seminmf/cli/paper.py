@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
+from .._words import counted
 from ._command import app, command
 from ._options import Solver
 from ._talk import Talk
@@ -61,9 +62,11 @@ def reproduce(
     folder = out / "quick" if quick else out
     store = experiments.Store(folder)
     done = _with_progress(planned, store, jobs, talk)
-    talk.say(f"{done} runs done, {len(planned) - done} were there already: {folder}")
+    old = len(planned) - done
+    were = "was" if old == 1 else "were"
+    talk.say(f"{counted(done, 'run')} done, {old:,} {were} there already: {folder}")
     store.export(folder / "csv")
-    talk.result = {"folder": str(folder), "done": done, "already_there": len(planned) - done}
+    talk.result = {"folder": str(folder), "done": done, "already_there": old}
     if page:
         _write_page(folder, talk)
 

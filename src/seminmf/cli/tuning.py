@@ -61,7 +61,7 @@ def tune(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
     reading: o.Reading,
     k: Annotated[
-        str | None, typer.Option("--k", help="Numbers of parts: 2:30, 4:24:2 or 3,5,8.")
+        str | None, typer.Option("--k", "-k", help="Numbers of parts: 2:30, 4:24:2 or 3,5,8.")
     ] = None,
     by_labels: Annotated[
         bool, typer.Option("--by-labels", help="Choose by the known classes in --labels.")

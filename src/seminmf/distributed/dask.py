@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
+from .._words import counted
 from .cells import Cells
 from .shards import DaskShards, OwnShards, Shard, Shards, WorkerLostError, stacked, workers_of
 
@@ -26,7 +27,9 @@ _SETTLE = 2
 def check_array(X: Any) -> None:
     """Refuse chunks that cannot be used, with the line that mends them."""
     if X.ndim != 2:
-        raise ValueError(f"X must be a Dask array of samples × features, got {X.ndim} dimensions.")
+        raise ValueError(
+            f"X must be a Dask array of samples × features, got {counted(X.ndim, 'dimension')}."
+        )
     if any(np.isnan(size) for sizes in X.chunks for size in sizes):
         raise ValueError(
             "X has chunks of unknown size. Call X.compute_chunk_sizes() first, or "

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
+from .._words import counted
 from ..data import Space, Subspace
 from ..data.features import krylov_width, leading_of
 from ..data.samples import typical_length
@@ -286,7 +287,8 @@ def factorize(
             )
     raise WorkerLostError(
         f"Workers were lost {_MOST_LOSSES + 1} times during the fit, the last time after "
-        f"{len(history)} iterations. See the logs of the workers (memory is the usual reason: more "
+        f"{counted(len(history), 'iteration')}. See the logs of the workers (memory is the "
+        "usual reason: more "
         "workers, or smaller chunks), and fit again."
     ) from error
 

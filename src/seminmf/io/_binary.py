@@ -158,4 +158,4 @@ def _check_mtx(path: str, content: bytes) -> None:
     check_numbers(body, above + 1)
     entries = sum(1 for line in body.splitlines() if line.strip())
     if banner[2] == b"coordinate" and entries != sizes[-1]:
-        raise ValueError(f"it has {entries} entries, but says that there are {sizes[-1]}")
+        raise ValueError(f"it has {counted(entries, 'entry')}, but says that there are {sizes[-1]}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
-from numbers import Number
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._words import counted
-from ._layout import as_point
-from ._numbers import numbers_in
-from ._table import Raw, Skipped, TableError, nearest, need
+from ._cells import numbers_of
+from ._table import Raw, Skipped, TableError, nearest
 
 # Features to be named in a message.
 _SHOWN = 5
@@ -30,6 +28,9 @@ _CAMEL_ID = re.compile(r".*[a-z](ID|Id)")
 _COUNTED, _RISING = 4, 10
 # Scales that differ by more are worth a word; of so many rows.
 _MUCH, _LOOKED_AT = 100, 10_000
+# Numbers that many instruments and surveys write where there is none; so many ranges of the other
+# values away from them.
+_NO_VALUE, _AWAY = tuple(s * (10.0**d - 1) for d in range(2, 7) for s in (-1, 1)), 3
 
 
 def row_name_reason(name: str, values: NDArray[Any]) -> str | None:
@@ -46,6 +47,19 @@ def row_name_reason(name: str, values: NDArray[Any]) -> str | None:
     if len(values) > 1 and is_row_name(name):
         return named_reason(name)
     return None
+
+
+def without_name_reason(name: str, values: NDArray[Any]) -> str | None:
+    """Why a first column that has no name is an index, as pandas writes it."""
+    if not all_differ(values):
+        return None
+    return f"row numbers without a name (--keep {name!r} if it is a feature)"
+
+
+def all_differ(values: NDArray[Any]) -> bool:
+    """Whether a column has whole numbers, no two of which are the same."""
+    whole = bool(np.isfinite(values).all()) and bool((values == np.floor(values)).all())
+    return whole and len(np.unique(values)) == len(values)
 
 
 def is_row_name(name: str) -> bool:
@@ -92,6 +106,30 @@ def scale_hint(X: Any, names: Sequence[str]) -> str | None:
     )
 
 
+def gap_hint(X: NDArray[Any], names: Sequence[str]) -> str | None:
+    """A word on a number such as -9999 that stands for a missing value, by how far off it is."""
+    for place, number in _no_values(X):
+        column = X[:, place][np.isfinite(X[:, place])]
+        others = column[column != number]
+        if len(others) < 2:
+            continue
+        low, high = others.min(), others.max()
+        if not low - _AWAY * (high - low) <= number <= high + _AWAY * (high - low):
+            rows = counted(len(column) - len(others), "row")
+            return (
+                f"{names[place]!r} has {number:.0f} in {rows}, far from all others; --na-values "
+                f"{number:.0f} if it stands for a missing value"
+            )
+    return None
+
+
+def _no_values(X: NDArray[Any]) -> Iterator[tuple[int, float]]:
+    """Columns whose smallest or largest number may stand for none."""
+    for extremes in (np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)):
+        for place in np.flatnonzero(np.isin(extremes, _NO_VALUE)):
+            yield int(place), float(extremes[place])
+
+
 def numeric_columns(
     source: str, raw: Raw, taken: set[str], features: Sequence[str] | None, keep: Sequence[str]
 ) -> tuple[NDArray[Any], list[str], list[Skipped]]:
@@ -117,22 +155,37 @@ def numeric_columns(
         found = {name: found[name] for name in features}
     else:
         check_kept(source, keep, raw.columns)
-        named = {n: row_name_reason(n, v) for n, v in found.items() if n not in keep}
-        left_out = {name: reason for name, reason in named.items() if reason is not None}
-        if len(left_out) < len(found):  # a table of nothing else has these as features
+        reasons = {n: reason_of(raw, n, v) for n, v in found.items() if n not in keep}
+        left_out = {name: why for name, why in reasons.items() if why is not None}
+        if len(left_out) < len(found):
             skipped += [Skipped(name, reason) for name, reason in left_out.items()]
             found = {name: values for name, values in found.items() if name not in left_out}
+        elif left_out:
+            name, why = next(iter(left_out.items()))
+            why = re.sub(r" \(--keep .*", "", why)
+            raw.remarks.append(f"{name!r} is a feature because nothing else is, though {why}")
     if not found:
-        reasons = "; ".join(f"{s.name!r}: {s.reason}" for s in skipped[:_SHOWN])
-        hint = " Is the delimiter right (--delimiter)?" if len(raw.columns) == 1 else ""
+        listed = "; ".join(f"{s.name!r}: {s.reason}" for s in skipped[:_SHOWN])
+        one_of_text = len(raw.columns) == 1 and raw.format.kind == "csv"
+        hints = ["is the delimiter right (--delimiter)?"] if one_of_text else []
+        hint = "".join(f" {h[0].upper()}{h[1:]}" for h in [*hints, *raw.remarks])
         raise TableError(
-            f"{source} has no numeric column to factorize ({reasons or 'nothing is left'}).{hint}"
+            f"{source} has no numeric column to factorize ({listed or 'nothing is left'}).{hint}"
         )
     n = len(next(iter(found.values())))
     X = np.empty((n, len(found)))
     for place, values in enumerate(found.values()):
         X[:, place] = values
+    if (no_value := gap_hint(X, list(found))) is not None:
+        raw.remarks.append(no_value)
     return X, list(found), skipped
+
+
+def reason_of(raw: Raw, name: str, values: NDArray[Any]) -> str | None:
+    """Why a column of a table is no feature though it has numbers."""
+    if name == raw.nameless and (reason := without_name_reason(name, values)) is not None:
+        return reason
+    return row_name_reason(name, values)
 
 
 def check_present(source: str, features: Sequence[str], names: Any) -> None:
@@ -140,7 +193,8 @@ def check_present(source: str, features: Sequence[str], names: Any) -> None:
     if absent:
         shown = ", ".join(map(repr, absent[:_SHOWN])) + (" …" if len(absent) > _SHOWN else "")
         raise TableError(
-            f"{source} does not have {len(absent)} of the {len(features)} features of the model: "
+            f"{source} does not have {len(absent)} of the {counted(len(features), 'feature')} "
+            "of the model: "
             f"{shown}; {nearest(absent[0], names)}"
         )
 
@@ -165,7 +219,8 @@ def matrix_columns(
     if raw.names is None:
         if features is not None and len(features) != X.shape[1]:
             raise TableError(
-                f"{source} has {X.shape[1]} columns, but the model has {len(features)} features."
+                f"{source} has {counted(X.shape[1], 'column')}, but the model has "
+                f"{counted(len(features), 'feature')}."
             )
         names = list(features) if features is not None else [f"x{i}" for i in range(X.shape[1])]
         return X, names, False, []
@@ -176,57 +231,3 @@ def matrix_columns(
     chosen = set(features)
     skipped = [Skipped(n, "not a feature of the model") for n in raw.names if n not in chosen]
     return X[:, [place[name] for name in features]], list(features), True, skipped
-
-
-def numbers_of(column: Any, raw: Raw, missing_too: bool = False) -> tuple[NDArray[Any] | None, str]:
-    """A column as float64, or the reason why it is none; one without any value if that is fine."""
-    pandas = need("pandas", "tables with columns")
-    series = pandas.Series(column).reset_index(drop=True)
-    if series.isna().all():
-        return (np.full(len(series), np.nan), "") if missing_too else (None, "it has no values")
-    types = pandas.api.types
-    if types.is_complex_dtype(series.dtype):
-        return None, "it has complex numbers"
-    if types.is_numeric_dtype(series.dtype):  # also bool
-        return series.to_numpy(dtype=np.float64, na_value=np.nan), ""
-    if types.is_datetime64_any_dtype(series.dtype) or series.dtype.kind in "mM":
-        return None, "it has dates or times"
-    if isinstance(series.dtype, pandas.CategoricalDtype):
-        return None, "it has categories"
-    present = series[series.notna()]
-    if present.map(lambda value: isinstance(value, bool | np.bool_)).all():
-        return series.map({True: 1.0, False: 0.0}).to_numpy(dtype=np.float64), ""
-    odd = next((v for v in present if not isinstance(v, str | int | float | Number)), None)
-    if odd is not None:
-        return None, f"it has values of type {type(odd).__name__}"
-    texts = present.to_numpy(dtype=object)
-    if raw.thousands is not None or raw.format.decimal == ",":
-        marks = raw.format.decimal, raw.thousands
-        texts = np.array([as_point(v, *marks) for v in texts], dtype=object)
-    numbers, bad = numbers_in(texts)
-    if not bad.any():
-        values = np.full(len(series), np.nan)
-        values[present.index] = numbers
-        return values, ""
-    if bad.sum() * 2 < len(bad):
-        first = present.iloc[int(bad.argmax())]
-        rows = counted(int(bad.sum()), "row")
-        return None, (
-            f"it has text in {rows}, the first {first!r} in row "
-            f"{present.index[int(bad.argmax())] + 1}{_cure(present[bad])}"
-        )
-    return None, f"it has text{_cure(present[bad]) if _comma_numbers(present[bad]) else ''}"
-
-
-def _cure(texts: Any) -> str:
-    """What to say if these texts are numbers or gaps after all."""
-    if _comma_numbers(texts):
-        return " (--decimal , if these are numbers)"
-    different = texts.unique()
-    if len(different) == 1 and not re.search(r"\w{4}", different[0]):
-        return f" (--na-values {different[0]!r} if it stands for a missing value)"
-    return ""
-
-
-def _comma_numbers(texts: Any) -> bool:
-    return all(re.fullmatch(r"[+-]?\d+,\d+", str(text).strip()) for text in texts)

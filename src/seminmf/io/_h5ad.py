@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._words import counted
 from ._binary import matrix_of
 from ._strangers import check_room, guarded
 from ._table import Format, Raw, TableError, need
@@ -29,7 +30,8 @@ def read_h5ad(path: str, format: Format) -> Raw:
     for what, index, length in (("obs", obs_index, 0), ("var", var_index, 1)):
         if index is not None and len(index) != matrix.shape[length]:
             raise TableError(
-                f"{path} is damaged: X is {matrix.shape}, but {what} has {len(index)} entries."
+                f"{path} is damaged: X is {matrix.shape}, but {what} has "
+                f"{counted(len(index), 'entry')}."
             )
     names = None if var_index is None else [str(name) for name in var_index]
     return Raw(format, obs, matrix, names, ids=obs_index)

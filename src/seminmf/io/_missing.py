@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._types import IntArray
-from .._words import plural
+from .._words import counted, plural
 from ..models.gaps import column_medians, filled, find_gaps
 from ._table import TableError
 
@@ -76,7 +76,7 @@ def _message(source: str, rows: IntArray, columns: IntArray, names: list[str]) -
         listed = ", ".join(str(row + 1) for row in inside[:_SHOWN])
         more = " …" if len(inside) > _SHOWN else ""
         parts.append(f"{names[column]!r} ({plural(len(inside), 'row')} {listed}{more})")
-    more = f" and {len(which) - _SHOWN} more columns" if len(which) > _SHOWN else ""
+    more = f" and {counted(len(which) - _SHOWN, 'more column')}" if len(which) > _SHOWN else ""
     n_rows = len(np.unique(rows))
     count = "its row" if n_rows == 1 else f"the {n_rows} rows"
     values = "1 value is" if len(rows) == 1 else f"{len(rows)} values are"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
+from ._marks import POINT, Marks
 from ._table import need
 
 # No more than four digits of an exponent that count: no number has more, and parsers overflow.
@@ -50,8 +51,8 @@ def is_number(text: str) -> bool:
     return _TEXT.fullmatch(text) is not None
 
 
-def numbers_in(values: NDArray[Any]) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Texts and numbers as float64, and which of them are not numbers.
+def numbers_in(values: NDArray[Any], marks: Marks = POINT) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Texts and numbers as float64, and which of them are not numbers by their marks.
 
     Equal ones are looked at once.
     """
@@ -59,10 +60,11 @@ def numbers_in(values: NDArray[Any]) -> tuple[FloatArray, NDArray[np.bool_]]:
     known = np.full(len(different), np.nan)
     odd = np.zeros(len(different), dtype=bool)
     for place, value in enumerate(different):
-        if isinstance(value, str) and not is_number(value):
+        number = marks.point(value) if isinstance(value, str) else value
+        if isinstance(number, str) and not is_number(number):
             odd[place] = True
         else:
-            known[place] = _as_float(value)
+            known[place] = _as_float(number)
     return known[which], odd[which]
 
 

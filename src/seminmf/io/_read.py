@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from .._files import PathLike
 from .._words import counted
 from ._binary import read_mtx, read_npy, read_npz, read_parquet
+from ._cells import numbers_of
 from ._columns import matrix_columns, numeric_columns
 from ._h5ad import read_h5ad
+from ._marks import Marks
 from ._missing import Missing, treat_missing
 from ._record import Record, sha256_of
 from ._sheets import is_10x, read_10x, read_excel, read_feather, read_json_lines
@@ -29,6 +31,9 @@ _READERS: dict[str, Callable[[str, Format], Raw]] = {
     "parquet": read_parquet, "feather": read_feather, "jsonl": read_json_lines, "npy": read_npy,
     "npz": read_npz, "mtx": read_mtx, "h5ad": read_h5ad,
 }  # fmt: skip
+
+# Files whose cells may be text where numbers are meant, beside those of nothing but text.
+_OF_CELLS = ("xlsx", "jsonl", "parquet", "feather")
 
 
 def read_table(
@@ -75,12 +80,14 @@ def read_table(
         (``Standardized(model, fill="median")``).
     header : bool, optional
         Whether line 1 of a text file or sheet names the columns; found out by default.
-    delimiter, decimal : str, optional
+    delimiter : str, optional
         Of a text file; found out by default.
+    decimal : str, optional
+        The decimal mark of numbers in text, ``.`` or ``,``; found out by default in text files.
     comment : str, default="#"
         Lines of a text file that begin like that are left out; empty: none are.
     na_values : sequence of str
-        What stands for a missing value in a text file, beside ``NA``, ``?`` and the like.
+        What stands for a missing value, beside ``NA``, ``?`` and the like.
     encoding : str, default="utf-8"
         Of text files.
     key : str, optional
@@ -97,6 +104,7 @@ def read_table(
     """
     name = os.fspath(path)
     wanted = tuple(column for column in (id, labels) if column is not None)
+    kept = list(keep)
     for argument, value in (("features", features), ("keep", keep), ("na_values", na_values)):
         if isinstance(value, str):
             raise ValueError(f"{argument} must be a list of strings, got {value!r}.")
@@ -121,15 +129,20 @@ def read_table(
             raw = read_excel(name, format, key, header)
         elif format.kind != "csv":
             raw = _READERS[format.kind](name, format)
+        raw.na_values = tuple(na_values)
+        if format.kind in _OF_CELLS:
+            raw.marks = Marks(decimal or ".")
+            raw.found |= {"decimal": decimal, "na_values": list(na_values) or None}
+        _take_row_names(raw, wanted)
         if transpose:
             if labels is not None:
                 raise TableError(f"{source}: labels is for a column, and these are samples now.")
-            raw, id = transposed(source, raw, id), None
+            raw, id, keep = transposed(source, raw, id, keep), None, ()
     table = _select(source, raw, id, labels, features, keep, missing)
     given = {
         "id": wanted[0] if transpose and wanted else id,
         "labels": labels, "features": None if features is None else list(features),
-        "keep": list(keep) or None, "transpose": True if transpose else None,
+        "keep": kept or None, "transpose": True if transpose else None,
         "missing": None if missing == "error" else missing, **raw.found,
     }  # fmt: skip
     record = replace(
@@ -151,16 +164,29 @@ def _refuse_text_options(
     na_values: Sequence[str],
 ) -> None:
     """What is said about text has no effect on other files."""
+    if decimal not in (None, ".", ","):
+        raise TableError(f"the decimal mark must be . or , got {decimal!r} (--decimal).")
     given = {
-        "--delimiter": delimiter is not None, "--decimal": decimal is not None,
+        "--delimiter": delimiter is not None,
+        "--decimal": decimal is not None and format.kind not in _OF_CELLS,
         "--header": header is not None and format.kind != "xlsx", "--comment": comment != "#",
-        "--na-values": len(na_values) > 0,
+        "--na-values": len(na_values) > 0 and format.kind not in _OF_CELLS,
     }  # fmt: skip
     for option, is_given in given.items():
         if is_given:
             raise TableError(
                 f"{source}: {option} is for text files, and this is none; leave it out."
             )
+
+
+def _take_row_names(raw: Raw, wanted: Sequence[str]) -> None:
+    """A first column of text without a name has those of the rows, if each is there once."""
+    if raw.ids is not None or raw.nameless is None or raw.nameless in wanted:
+        return
+    column = raw.columns[raw.nameless]
+    texts = [value for value in column if isinstance(value, str)]
+    if len(texts) == len(column) == len(set(texts)) and numbers_of(column, raw)[0] is None:
+        raw.ids, raw.id_name = raw.columns.pop(raw.nameless), "id"
 
 
 def _check_file(name: str) -> None:

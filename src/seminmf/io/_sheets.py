@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import zipfile
 import zlib
@@ -13,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from ._binary import frame_columns, read_mtx
-from ._layout import MISSING, has_header, unique
+from ._header import beside_table, has_header
+from ._layout import SAMPLE_LINES, named, unique
+from ._marks import MISSING, POINT
 from ._strangers import check_room, guarded, unzipped
 from ._table import Format, Raw, TableError, nearest, need
 
@@ -102,15 +103,24 @@ def read_excel(path: str, format: Format, sheet: str | None, header: bool | None
         raise TableError(f"{path}: sheet {title!r} is empty.")
     remarks = []
     if sheet is None and len(titles) > 1:
-        remarks.append(f"sheet {title!r}, the first of {len(titles)}; --key names another")
-    texts = [["" if value is None else str(value) for value in row] for row in lines[:200]]
+        others = ", ".join(map(repr, titles[1:6])) + (" …" if len(titles) > 6 else "")
+        remarks.append(
+            f"sheet {title!r}, the first of {len(titles)}; --key names another: {others}"
+        )
+    texts = [["" if v is None else str(v).strip() for v in row] for row in lines[:SAMPLE_LINES]]
+    outside, more = beside_table(texts, POINT)
+    remarks += more
+    texts = [row for place, row in enumerate(texts) if place not in outside]
+    lines = [row for place, row in enumerate(lines) if place not in outside]
     if header is None:
-        header, why = has_header(texts, ".", ())
+        header, why = has_header(texts, POINT, ())
         remarks += [why] if why else []
-    width = _width(lines)
-    names = [f"x{i}" for i in range(width)]
+    names = [f"x{i}" for i in range(_width(lines))]
+    nameless = None
     if header:
-        names = unique([text or f"column {i + 1}" for i, text in enumerate(texts[0])])
+        names, again = named(texts[0])
+        remarks += again
+        nameless = names[0] if not texts[0][0] else None
         lines = lines[1:]
     if not lines:
         raise TableError(f"{path}: sheet {title!r} has a header but no rows.")
@@ -118,7 +128,7 @@ def read_excel(path: str, format: Format, sheet: str | None, header: bool | None
         name: _objects([_cell(row[place]) for row in lines]) for place, name in enumerate(names)
     }
     found = {"header": header, "key": sheet}
-    return Raw(format, columns, found=found, remarks=remarks)
+    return Raw(format, columns, found=found, remarks=remarks, nameless=nameless)
 
 
 def _width(lines: list[list[Any]]) -> int:
@@ -174,7 +184,7 @@ def _listed(folder: Path, *names: str) -> list[str] | None:
         return None
     content = place.read_bytes()
     try:
-        text = (gzip.decompress(content) if place.suffix == ".gz" else content).decode("utf-8")
+        text = (unzipped(str(place), content) if place.suffix == ".gz" else content).decode("utf-8")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise TableError(f"{place} cannot be read: {_first(error)}") from None
     rows = [line.split("\t") for line in text.splitlines() if line]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .._types import IntArray
+from ._marks import POINT, Marks
 from ._record import Record
 
 # Endings of file names, each with the kind of file; ".gz" may follow where text is stored.
@@ -98,8 +99,12 @@ class Raw:
     found: dict[str, Any] = field(default_factory=dict)
     """Arguments of `read_table` that would have said what the reader found out by itself."""
     remarks: list[str] = field(default_factory=list)
-    thousands: str | None = None
-    """What stands between the thousands of numbers in text."""
+    marks: Marks = POINT
+    """Of numbers in text."""
+    na_values: Sequence[str] = ()
+    """What stands for a missing value, beside the words that always do."""
+    nameless: str | None = None
+    """What the first column is called here, if it has no name of its own."""
     line_1: list[str] | None = None
     """The first line of a text file that was taken as a sample."""
 

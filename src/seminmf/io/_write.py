@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._files import PathLike, atomic
-from ._table import STDIN, Format, TableError, format_of, need
+from ._table import KINDS, STDIN, Format, TableError, format_of, need
 
 
 def write_table(
@@ -43,9 +43,7 @@ def write_table(
     name = os.fspath(path)
     arrays = {title: np.asarray(values) for title, values in columns.items()}
     if format is None:
-        chosen = format_of(name)
-        if chosen.kind not in ("csv", "parquet", "npy", "npz"):
-            raise TableError(f"{name}: tables are written as .csv, .tsv, .parquet, .npy or .npz.")
+        chosen = written_format(name)
     else:
         chosen = _output_format(format, arrays)
         name += chosen.suffix
@@ -58,6 +56,19 @@ def write_table(
     with atomic(name) as stream:
         _write(stream, arrays, chosen)
     return Path(name)
+
+
+def written_format(name: str) -> Format:
+    """The format of a file to be written, by its name."""
+    if name != STDIN and Path(name).is_dir():
+        raise TableError(f"{name} is a folder; give the name of a file in it.")
+    suffix = Path(name.lower().removesuffix(".gz")).suffix
+    if name != STDIN and KINDS.get(suffix) not in ("csv", "parquet", "npy", "npz"):
+        unknown = "" if suffix in KINDS else "unknown kind of file; "
+        raise TableError(
+            f"{name}: {unknown}tables are written as .csv, .tsv, .parquet, .npy or .npz."
+        )
+    return format_of(name)
 
 
 def _output_format(format: Format, arrays: dict[str, NDArray[Any]]) -> Format:

@@ -299,7 +299,7 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
         codes = X if is_dask_array(X) else check_array(X, dtype=DTYPES, input_name="codes")
         if codes.shape[1] != self.components_.shape[0]:
             raise ValueError(
-                f"X has {codes.shape[1]} columns, but the codes of this model have "
+                f"X has {counted(codes.shape[1], 'column')}, but the codes of this model have "
                 f"{self.components_.shape[0]}; pass what transform returned."
             )
         samples: FloatArray = codes @ self.components_.astype(codes.dtype, copy=False)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .._types import FloatArray
+from .._words import counted
 from ..sources.adapters import check_table
 from ..sources.opening import source_of
 from .gaps import find_gaps
@@ -97,7 +98,8 @@ def _check_source(estimator: Any, source: Any, max_memory: int | None, reset: bo
     n, m = source.shape
     if n < (2 if reset else 1) or m < 1:
         raise ValueError(
-            f"X has {n} samples and {m} features; at least {2 if reset else 1} and 1 are needed."
+            f"X has {counted(n, 'sample')} and {counted(m, 'feature')}; at least "
+            f"{2 if reset else 1} and 1 are needed."
         )
     names = getattr(source, "names", None)
     if reset:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from .._types import FloatArray
+from .._words import counted
 from .persistence import Saveable
 from .samples import check_in_memory, check_samples, check_weights
 from .validation import check_batch, check_integer, check_share
@@ -108,7 +109,8 @@ class _Streaming(Saveable):
         X = check_samples(self, X)
         if X.shape[0] < k:
             raise ValueError(
-                f"The first batch has {X.shape[0]} samples, fewer than n_components={k}: collect "
+                f"The first batch has {counted(X.shape[0], 'sample')}, fewer than "
+                f"n_components={k}: collect "
                 "at least so many, better 100 times as many, before the first partial_fit."
             )
         weights = check_weights(sample_weight, X)

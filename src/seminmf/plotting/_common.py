@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._words import counted
 from ..reporting.style import DARK, LIGHT, Theme, figure_style, pyplot
 
 # Lines in one picture are told apart by these as well.
@@ -20,7 +21,8 @@ def per_sample(name: str, values: Any, n_samples: int) -> NDArray[Any]:
     array = np.asarray(values)
     if array.shape != (n_samples,):
         raise ValueError(
-            f"{name} has shape {array.shape}, but the model was fitted to {n_samples} samples; "
+            f"{name} has shape {array.shape}, but the model was fitted to "
+            f"{counted(n_samples, 'sample')}; "
             f"pass one value per sample, shape ({n_samples},)."
         )
     return array

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from .._files import atomic
 from ..experiments.models import GR_PAIRS
 from ..experiments.paper import DATASETS, SIGMA_USPST, paper_grid
 from . import figures, images, tables
@@ -61,14 +62,19 @@ def write_results(rows: Rows, html: Path | None = None, markdown: Path | None = 
     written = []
     if html is not None:
         html.parent.mkdir(parents=True, exist_ok=True)
-        html.write_text(to_html(document), encoding="utf-8")
+        _write(html, to_html(document))
         written.append(html)
     if markdown is not None:
         folder = markdown.parent / "images"
         text = to_markdown(document, folder, "images")
-        markdown.write_text(text, encoding="utf-8")
+        _write(markdown, text)
         written.append(markdown)
     return written
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic(path) as stream:
+        stream.write(text.encode("utf-8"))
 
 
 def _tables(rows: Rows) -> list[Section]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray
+from .._words import counted
 from .curves import Curve, curve
 from .model import Report
 from .model.drawing import profile
@@ -54,7 +55,9 @@ def tuning_page(
     """
     n, m = X.shape
     k = found.best_params_["n_components"]
-    heading = plain(title) if title is not None else f"{k} parts in {count(n)} samples"
+    heading = (
+        plain(title) if title is not None else f"{counted(k, 'part')} in {counted(n, 'sample')}"
+    )
     made = [_number(found), _strength(found), _growing(found, X, image_shape), _steady(found)]
     sections = [section for section in made if section is not None]
     style, script = page_style(), ""
@@ -90,9 +93,13 @@ def _tiles(found: Any, n: int, m: int) -> str:
         low, high = choice.interval
         spread = f"{low} to {high} do about as well" if high > low else "no other does as well"
     tiles = [
-        ("samples", count(n), f"{count(m)} features"),
+        ("samples", count(n), counted(m, "feature")),
         ("parts", count(found.best_params_["n_components"]), spread),
-        ("strength", _short(found.best_params_["strength"]), f"{best.n_active_} parts in use"),
+        (
+            "strength",
+            _short(found.best_params_["strength"]),
+            f"{counted(best.n_active_, 'part')} in use",
+        ),
     ]
     if choice is not None:
         tiles.append(("outliers", count(choice.n_outliers), "had no say"))
@@ -144,8 +151,8 @@ def _number(found: Any) -> Section | None:
     )  # fmt: skip
     low, high = choice.interval
     facts = [
-        ("chosen", f"{choice.n_components} parts"),
-        ("smallest error", f"{choice.best} parts"),
+        ("chosen", counted(choice.n_components, "part")),
+        ("smallest error", counted(choice.best, "part")),
         ("as good as the best", f"{low} to {high}" if high > low else f"{low} alone"),
     ]
     note = (

@@ -165,7 +165,7 @@ class MatrixSource:
         falls = (np.diff(self.indptr) < 0).any()
         if len(self.indptr) != self.shape[0] + 1 or falls or self.indptr[-1] > len(self._data):
             raise ValueError(
-                f"{what} is damaged: its rows do not fit its {len(self._data)} entries."
+                f"{what} is damaged: its rows do not fit its {counted(len(self._data), 'entry')}."
             )
         self.dtype, self.names = np.dtype(self._data.dtype), names
 

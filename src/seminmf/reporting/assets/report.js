@@ -29,7 +29,9 @@
   const names = byId("names");
   const marks = [...byId("points").children];
   const count = marks.length;
-  const { width: WIDTH, height: HEIGHT } = svg.viewBox.baseVal;
+  const { width: WIDTH, height: LOW } = svg.viewBox.baseVal;
+  const frame = svg.querySelector(".frame");
+  let HEIGHT = LOW;
   const reach = 28; // how near, in pixels, the pointer has to be
   const turns = marks.map((mark) => (mark.getAttribute("transform").match(/ rotate.*/) || [""])[0]);
   const layouts = { codes: data, neighbours: data.neighbours };
@@ -72,7 +74,7 @@
   function draw() {
     for (let i = 0; i < count; i += 1) {
       at.x[i] = (layout.x[i] - view.x) * view.scale;
-      at.y[i] = (layout.y[i] - view.y) * view.scale;
+      at.y[i] = ((layout.y[i] * HEIGHT) / LOW - view.y) * view.scale;
       const turn = layout === data ? turns[i] : "";
       // By neighbours nothing is beyond the frame that is so by codes.
       if (turns[i]) marks[i].setAttribute("href", turn ? "#far" : data.outlier[i] ? "#cross" : "#dot");
@@ -372,7 +374,17 @@
       look(1, 0, 0);
     });
   }
-  addEventListener("resize", placeNames);
+  // On a phone the map is taller than wide: there is more room for names, and dots only part.
+  function fit() {
+    const height = svg.clientWidth < 480 ? Math.round(1.2 * WIDTH) : LOW;
+    if (height === HEIGHT) return placeNames();
+    HEIGHT = height;
+    svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+    frame.setAttribute("height", HEIGHT - 2);
+    look(1, 0, 0);
+  }
+
+  addEventListener("resize", fit);
   draw();
-  placeNames();
+  fit();
 })();

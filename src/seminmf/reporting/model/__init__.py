@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from dataclasses import dataclass
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
+from ..._files import atomic
 from .findings import find
 from .page import compose
 from .subject import Origin, checked_subject
@@ -50,16 +50,8 @@ class Report:
         target = Path(path)
         if target.is_dir():
             raise IsADirectoryError(f"path {target} is a folder; name a file in it.")
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-        scratch = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-                stream.write(self.html)
-            scratch.chmod(0o666 & ~_mask())
-            scratch.replace(target)
-        except BaseException:
-            scratch.unlink(missing_ok=True)
-            raise
+        with atomic(target) as stream:
+            stream.write(self.html.encode("utf-8"))
         return target
 
     def _repr_html_(self) -> str:
@@ -69,13 +61,6 @@ class Report:
             f'height="800" style="border:1px solid #8886;border-radius:8px" '
             f'srcdoc="{escape(self.html, quote=True)}"></iframe>'
         )
-
-
-def _mask() -> int:
-    """The permissions that new files do not get; a temporary file gets hardly any."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def report(

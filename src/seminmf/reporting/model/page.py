@@ -17,7 +17,10 @@ from .markup import count, percent, plain, short, text
 from .part_cards import SHADES
 from .sections import sections
 
-__all__ = ["compose", "default_title", "summary"]
+__all__ = ["MARK", "compose", "default_title", "summary"]
+
+# By which a page of ours is known.
+MARK = "seminmf · model report"
 
 
 @cache
@@ -152,7 +155,7 @@ def compose(found: Findings, title: str | None = None, when: datetime | None = N
         '<link rel="icon" href="data:,">\n'
         f"<title>{text(short(heading, 120))}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         '<a class="skip" href="#content">Skip to the content</a>\n'
-        f'<header>\n<div class="top"><p class="eyebrow">seminmf · model report</p>'
+        f'<header>\n<div class="top"><p class="eyebrow">{MARK}</p>'
         '<button type="button" id="theme" hidden>Dark</button></div>\n'
         f"<h1><bdi>{text(heading)}</bdi></h1>\n"
         f'<p class="summary">{text(summary(found))}</p>\n{_tiles(found)}'

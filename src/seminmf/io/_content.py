@@ -1,0 +1,129 @@
+"""The bytes of a text file: uncompressed, in an encoding that pandas takes, without comments."""
+
+from __future__ import annotations
+
+import re
+import sys
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+from ._layout import DELIMITERS
+from ._strangers import unzipped
+from ._table import STDIN, Format, TableError
+
+SAMPLE_BYTES = 2**20
+_GZIP = b"\x1f\x8b"
+# Marks of the order of bytes; the longer come first, as they begin like the shorter.
+_BYTE_ORDERS = {
+    b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}  # fmt: skip
+
+_WIDE = re.compile(r"utf[-_]?(16|32)([-_]?[lb]e)?", re.IGNORECASE)
+
+
+def name_of(path: str) -> str:
+    return "standard input" if path == STDIN else path
+
+
+def content_of(path: str, format: Format) -> tuple[bytes, Format]:
+    content = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    if content[:2] == _GZIP:
+        try:
+            return unzipped(name_of(path), content), replace(format, gzip=path != STDIN)
+        except (EOFError, OSError, zlib.error) as error:
+            raise TableError(f"{name_of(path)} is a damaged gzip file: {error}") from None
+    if format.gzip:
+        raise TableError(f"{name_of(path)} ends in .gz but is not a gzip file; rename it.")
+    return content, format
+
+
+def in_bytes(path: str, content: bytes, encoding: str) -> tuple[bytes, str]:
+    """The content and its encoding, one whose letters and digits are those of ASCII."""
+    wide = next((name for mark, name in _BYTE_ORDERS.items() if content.startswith(mark)), None)
+    if wide is None and _WIDE.fullmatch(encoding):
+        wide = encoding
+    if wide is not None:
+        try:
+            return content.decode(wide).removeprefix("\ufeff").encode(), "utf-8"
+        except UnicodeDecodeError as error:
+            raise not_text(path, error) from None
+    start = content[:SAMPLE_BYTES]
+    if b"\0" in start:
+        # Letters of two bytes each, of which one is zero; a file of another kind is not so regular.
+        for name, zeros in (("utf-16-le", start[1::2]), ("utf-16-be", start[::2])):
+            if zeros.count(b"\0") > 0.9 * len(zeros) and start.count(b"\0") < 0.6 * len(start):
+                raise TableError(f"{name_of(path)} looks like UTF-16; say --encoding {name}.")
+        raise TableError(f"{name_of(path)} is not a text file; give it the ending of its format.")
+    return content, "utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding
+
+
+def not_text(path: str, error: UnicodeDecodeError) -> TableError:
+    byte = error.object[error.start]
+    return TableError(
+        f"{name_of(path)} is not {error.encoding} text (byte 0x{byte:02x} at position "
+        f"{error.start}); save it as UTF-8, or say what it is, as in --encoding latin-1."
+    )
+
+
+def sample_of(path: str, content: bytes, encoding: str) -> str:
+    """The first lines."""
+    start = content[:SAMPLE_BYTES]
+    if len(content) > len(start) and b"\n" in start:
+        start = start[: start.rindex(b"\n") + 1]
+    try:
+        return start.decode(encoding)
+    except UnicodeDecodeError as error:
+        if error.start < len(start) - 4:
+            raise not_text(path, error) from None
+        return start[: error.start].decode(encoding)
+    except LookupError:
+        raise TableError(f"{encoding!r} is not the name of an encoding; try latin-1.") from None
+
+
+def without_lines(content: bytes, spans: list[tuple[int, int]]) -> bytes:
+    """The content with empty lines in place of some, given by the first and last of each."""
+    if not spans:
+        return content
+    gone = {number for first, last in spans for number in range(first, last + 1)}
+    last, begin, kept = max(gone), 0, []
+    for number, end in enumerate(re.finditer(rb"\r\n|\n|\r|\Z", content), 1):
+        kept.append(end[0] if number in gone else content[begin : end.end()])
+        begin = end.end()
+        if number == last:
+            break
+    return b"".join(kept) + content[begin:]
+
+
+def without_comments(content: bytes, mark: bytes) -> tuple[bytes, int]:
+    """The content with empty lines in place of comments, and their number.
+
+    The last of those at the top stays, without its mark, if it names the columns below: then it has
+    as many values as they, and no number as they have. ``#N/A`` is a missing value.
+    """
+    if not mark or not (content.startswith(mark) or b"\n" + mark in content):
+        return content, 0
+    comment = re.compile(
+        rb"^" + re.escape(mark) + rb"(?!n/a)[^\r\n]*", re.MULTILINE | re.IGNORECASE
+    )
+    top = re.match(rb"(?:" + re.escape(mark) + rb"[^\n]*\n)*", content)
+    lines = top[0].splitlines(keepends=True) if top else []
+    begin = len(b"".join(lines))
+    if lines and _names(lines[-1][len(mark) :], content[begin:]):
+        kept = b" " * len(mark) + lines[-1][len(mark) :]
+        above, n_above = comment.subn(b"", b"".join(lines[:-1]))
+        below, n_below = comment.subn(b"", content[begin:])
+        return above + kept + below, n_above + n_below
+    return comment.subn(b"", content)
+
+
+def _names(line: bytes, below: bytes) -> bool:
+    """Whether a comment names the columns of what stands below."""
+    first = below.lstrip(b"\r\n").split(b"\n", 1)[0]
+    number = re.compile(rb"\s*[+-]?[0-9.,]+(e[+-]?[0-9]+)?\s*", re.IGNORECASE)
+    for delimiter in DELIMITERS:
+        titles, values = line.split(delimiter.encode()), first.split(delimiter.encode())
+        if len(titles) == len(values) > 1:
+            return any(map(number.fullmatch, values)) and not any(map(number.fullmatch, titles))
+    return False
