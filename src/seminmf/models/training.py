@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray, IntArray
-from .._words import counted
 from ..data import Engine, Stream, divided, entry_range, graph_size, squares_of, unit_of
 from ..data.features import features_of, leading_directions
 from ..data.samples import checksum, distinct_rows, typical_length
