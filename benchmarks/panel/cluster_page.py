@@ -7,7 +7,7 @@ import dataclasses
 import pandas as pd
 from scipy.stats import wilcoxon
 
-from .clusters import BASELINES, CHOICES, FRACTION, KMEANS, OTHERS, OURS, SPOILT, default_strength
+from .clusters import BASELINES, CHOICES, FRACTION, KMEANS, OTHERS, OURS, SPOILT
 from .rows import Row
 from .sets import CLEAN, KINDS
 
@@ -39,8 +39,8 @@ _CHOICES = """\
 
 ACC / NMI / ARI, means over the clean sets, and in brackets the largest loss of ACC to k-means of X
 on any set. *Codes* are k-means of V (the paper's procedure), *reconstructions* k-means of V(UᵀU)^½,
-which is that of V Uᵀ; *refined* is `refine=True`. The default is strength {strength:g},
-reconstructions, refined.
+which is that of V Uᵀ; *refined* is `refine=True`. Strength *auto* is in proportion to what of a set
+can be explained, *× 2* twice that. The default is auto, reconstructions, refined.
 """
 _LEFT_OUT = """\
 Leaving sets out: for each set what has the largest ACC + NMI + ARI on the other sets is chosen, and
@@ -60,7 +60,7 @@ def section(rows: list[Row]) -> str:
             share=100 * FRACTION, kinds="; ".join(f"*{k}*: {KINDS[k]}" for k in SPOILT)
         ),
         _spoilt(means),
-        _CHOICES.format(strength=default_strength()),
+        _CHOICES,
         _choices(clean),
         _LEFT_OUT,
         *(
@@ -132,11 +132,17 @@ def _choices(clean: pd.DataFrame) -> str:
     readings = list(names["reading"].unique())
     lines = _head("model, strength", *readings)
     for model, strength in names[["model", "strength"]].drop_duplicates().itertuples(index=False):
-        found = [clean.loc[f"{model}, {strength}, {reading}"] for reading in readings]
-        losses = [(scores["ACC"] - clean.loc[KMEANS, "ACC"]).min() for scores in found]
-        cells = (f"{_triple(s.mean())} ({loss:.1f})" for s, loss in zip(found, losses, strict=True))
+        names_of = [f"{model}, {strength}, {reading}" for reading in readings]
+        cells = (_with_loss(clean, name) if name in CHOICES else "" for name in names_of)
         lines.append(_line(f"{model}, {strength}", *cells))
     return "\n".join(lines) + "\n"
+
+
+def _with_loss(clean: pd.DataFrame, method: str) -> str:
+    """Mean scores, and the largest loss to k-means."""
+    scores = clean.loc[method]
+    loss = (scores["ACC"] - clean.loc[KMEANS, "ACC"]).min()
+    return f"{_triple(scores.mean())} ({loss:.1f})"
 
 
 def _left_out(clean: pd.DataFrame, model: str, reading: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 import warnings
 from collections.abc import Callable
@@ -28,7 +27,8 @@ FILE = Path(__file__).parents[2] / "docs" / "panel-clusters.csv"
 RUNS = 3
 FRACTION = 0.2
 SPOILT = (GROSS, SCALED, SWAPPED)
-STRENGTHS = (1e-4, 3e-4, 1e-3, 3e-3)
+# "× 2" is twice the automatic strength.
+STRENGTHS = ("auto", "0.0003", "0.001", "0.003", "× 0.25", "× 0.5", "× 2", "× 4")
 _NEIGHBOURS, _ROUNDS = 5, 2
 
 Method = Callable[[Subset], Labels]
@@ -90,15 +90,15 @@ def _sklearn_nmf(of: Subset) -> Labels:
     return _kmeans(model.fit_transform(of.X - of.X.min(axis=0)), of)
 
 
-def _factors(of: Subset, model: type, how: dict[str, Any], **settings: Any) -> Labels:
-    factorizer = model(of.classes, random_state=of.seed("start"), **settings)
+def _factors(of: Subset, model: type, how: dict[str, Any], strength: str = "") -> Labels:
+    """With the default strength if none is given."""
+    factorizer = model(of.classes, random_state=of.seed("start"))
+    if strength.startswith("× "):
+        factorizer.set_params(strength=float(strength[2:]) * factorizer.fit(of.X).strength_)
+    elif strength and strength != "auto":
+        factorizer.set_params(strength=float(strength))
     search = FactorKMeans(factorizer, random_state=of.seed("k-means"), **how)
     return np.asarray(search.fit(of.X).labels_)
-
-
-def default_strength() -> float:
-    """That of the estimators."""
-    return float(inspect.signature(L21SemiNMF).parameters["strength"].default)
 
 
 OURS = "FactorKMeans(L21SemiNMF)"
@@ -128,12 +128,14 @@ READINGS: dict[str, dict[str, Any]] = {
     "reconstructions, refined": {},
 }
 CHOICES: dict[str, Method] = {
-    f"{model.__name__}, {strength:g}, {reading}": partial(
+    f"{model.__name__}, {strength}, {reading}": partial(
         _factors, model=model, how=how, strength=strength
     )
     for model in (L21SemiNMF, GraphSemiNMF)
     for strength in STRENGTHS
     for reading, how in READINGS.items()
+    # What is near to what is chosen is looked at in its reading alone.
+    if strength in ("auto", "0.001") or not how
 }
 METHODS: dict[str, Method] = {
     OURS: partial(_factors, model=L21SemiNMF, how={}), **OTHERS, **BASELINES, **CHOICES,

