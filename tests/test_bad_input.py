@@ -130,7 +130,7 @@ def test_penalties(model: str, name: str, bad: Any) -> None:
 
 
 @pytest.mark.parametrize("model", GRAPH_MODELS)
-@pytest.mark.parametrize("bad", [-1e-3, np.nan, "auto"])
+@pytest.mark.parametrize("bad", [-1e-3, np.nan, "strong"])
 def test_strength(model: str, bad: Any) -> None:
     refused(make(model, 2, strength=bad), positive(), "strength", repr(bad), "zero or positive")
 
