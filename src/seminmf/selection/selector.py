@@ -64,7 +64,8 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
         Called with a `Step` after each piece of work.
     checkpoint : path or None, default=None
         Folder in which results are kept as they come: the same fit with the same folder goes on
-        where one was ended by force.
+        where one was ended by force. The path, which takes the time of a few fits, is followed
+        anew.
 
     Attributes
     ----------
