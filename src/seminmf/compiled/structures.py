@@ -142,13 +142,10 @@ class Structure:
         self._slots = array("q", slots)
         self.address = self._slots.buffer_info()[0]
         # The arrays have to live as long as their addresses are in use.
-        self._values = values
+        self.__dict__.update(values)
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self.__dict__["_values"][name]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no field {name!r}") from None
+        raise AttributeError(f"{type(self).__name__} has no field {name!r}")
 
     def set_integers(self, **numbers: int) -> None:
         """Change fields that are integers."""
@@ -158,18 +155,18 @@ class Structure:
     def set_structure(self, name: str, structure: Structure) -> None:
         """Change a field that is a structure, to one of the same type."""
         self._slots[self._numba_type_.slots[name]] = structure.address
-        self._values[name] = structure
+        setattr(self, name, structure)
 
     def set_vector(self, name: str, vector: Any, first: int = 0) -> None:
         """Have a field begin so that its entry number ``first`` is the first of a vector.
 
         For entries that are in memory one part at a time. Those before ``first`` are not there.
         """
-        values = self._values
-        if vector.dtype != values[name].dtype or vector.ndim != 1 or not vector.flags.c_contiguous:
+        same = vector.dtype == getattr(self, name).dtype and vector.ndim == 1
+        if not same or not vector.flags.c_contiguous:
             raise ValueError(f"{type(self).__name__}: {name} is another kind of array")
         self._slots[self._numba_type_.slots[name]] = _address(vector) - first * vector.itemsize
-        values[name] = vector
+        setattr(self, name, vector)
 
 
 def _bits(number: float) -> int:

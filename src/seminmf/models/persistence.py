@@ -249,7 +249,7 @@ def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
             for name, item in value.get_params(deep=False).items()
         }
         return {"$neighbours": type(value).__name__, "parameters": parameters}
-    if not remedy and searches.is_transformer(value):
+    if not remedy and hasattr(value, "fit_transform"):
         remedy = searches.REMEDY
     raise ValueError(
         f"{where}: a {type(value).__name__} cannot be stored in a model file"
@@ -260,7 +260,7 @@ def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
 def _with_fits(values: dict[str, Any], packed: dict[str, Any], where: str) -> dict[str, Any]:
     """Packed values, where fitted searches for neighbours say what they were fitted to."""
     for key, value in values.items():
-        if searches.is_search(value) and searches.is_fitted(value):
+        if searches.is_search(value) and hasattr(value, "n_samples_fit_"):
             if _TRAINING not in values:
                 raise ValueError(
                     f"{where}[{key!r}]: a fitted {type(value).__name__} cannot be stored without "

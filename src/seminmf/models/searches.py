@@ -27,14 +27,6 @@ def is_search(value: Any) -> bool:
     return type(value) in _classes().values()
 
 
-def is_transformer(value: Any) -> bool:
-    return hasattr(value, "fit_transform")
-
-
-def is_fitted(search: Any) -> bool:
-    return hasattr(search, "n_samples_fit_")
-
-
 def make(name: str, parameters: dict[str, Any]) -> Any:
     """A search that is not fitted; raises KeyError for a class that is not known."""
     return _classes()[name](**parameters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from .validation import check_flag, check_integer
@@ -28,7 +28,7 @@ def watched(estimator: Any) -> Iterator[Callback | None]:
     if not (every or bar) or (callback is not None and not callable(callback)):
         yield callback  # one that cannot be called is refused with the other parameters
         return
-    with _bar(estimator) if bar else _nothing() as show:
+    with _bar(estimator) if bar else nullcontext() as show:
 
         def observe(progress: Progress) -> object:
             if every and progress.iteration % every == 0:
@@ -37,15 +37,11 @@ def watched(estimator: Any) -> Iterator[Callback | None]:
                     type(estimator).__name__, progress.start, progress.iteration,
                     progress.objective,
                 )  # fmt: skip
-            show(progress)
+            if show is not None:
+                show(progress)
             return None if callback is None else callback(progress)
 
         yield observe
-
-
-@contextmanager
-def _nothing() -> Iterator[_Show]:
-    yield lambda progress: None
 
 
 @contextmanager

@@ -154,11 +154,6 @@ def _known_space(
     return space
 
 
-def _known_factors(state: State) -> tuple[FloatArray, FloatArray]:
-    """Of the right shapes to begin with; the ``state`` is what a run then goes on from."""
-    return state["basis"]["U"].copy(), state["rows"]["codes"].copy()
-
-
 def _with_scale(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
     """With a number for the scale of the loss, if that is left to the data."""
     if plan.loss.is_resolved:
@@ -392,8 +387,10 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
                 code = code_length(float(np.vdot(start[1], start[1])), engine.n_samples)
                 local = replace(objective, floors=floors_for(plan, start[0], code))
             else:
-                space = _known_space(plan, engine, compression, share, found["run"]["descent"])
-                start, local = _known_factors(found["run"]["descent"]), objective
+                state = found["run"]["descent"]
+                space, local = _known_space(plan, engine, compression, share, state), objective
+                # Of the right shapes to begin with; the state is what the run then goes on from.
+                start = state["basis"]["U"].copy(), state["rows"]["codes"].copy()
             waiting = None if plan.nonnegative else compression
             descent = Descent(space, local, scheme, graph, share, start, waiting)
             space = None  # its arrays are as large as the codes, and so are those of the start
