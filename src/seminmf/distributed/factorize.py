@@ -29,6 +29,7 @@ from ..solve.factorize import (
     floors_for,
     looks_at_data,
     scheme_of,
+    with_typical,
 )
 from ..solve.loop import Progress, Solution, run
 from . import start, steps
@@ -105,7 +106,7 @@ class _Fit:
             self.shards.map(start.weigh, Norm(), floor)
             k, dtype = plan.n_components, self.table.dtype
             typical = start.typical_residual(self.shards, self.table.shape, k, dtype)
-            plan = replace(plan, loss=plan.loss.resolved(typical or floor))
+            plan = with_typical(plan, typical, dtype)
         self.plan = plan
         if plan.alpha > 0:
             self._find_graph()

@@ -146,8 +146,16 @@ def _with_scale(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
         return plan
     weights = Norm().weights(np.sqrt(engine.squares), SHORTEST * plan.length, share)
     typical = starts.typical_residual(engine, plan.n_components, weights, share)
-    # Where the leading directions leave nothing, any scale is as good as another.
-    return replace(plan, loss=plan.loss.resolved(typical or SHORTEST * plan.length))
+    return with_typical(plan, typical, engine.dtype)
+
+
+def with_typical(plan: Plan, typical: float, dtype: Any) -> Plan:
+    """With the scale of the loss for this typical residual."""
+    # It comes from a difference of squares, which has half the digits. Where the leading directions
+    # leave no more, any scale is as good as another.
+    nothing = typical <= ROUND_OFF[np.dtype(dtype).itemsize] ** 0.5 * plan.length
+    scale = SHORTEST * plan.length if nothing else typical
+    return replace(plan, loss=plan.loss.resolved(scale))
 
 
 def _start_weights(plan: Plan, engine: Engine, share: FloatArray | None) -> FloatArray:
