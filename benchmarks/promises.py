@@ -81,8 +81,9 @@ def fuzz(rows: Rows) -> str:
     first = min(map(min, commits.values()))
     pieces = ", ".join(f"`{name}` ({len(parts):,})" for name, parts in sorted(commits.items()))
     told = (
-        f"{total:,} cases from number {first:,} on, {failed:,} of which failed. Commits, and how "
-        f"many pieces of {total // sum(map(len, commits.values())):,} cases are of each: {pieces}."
+        f"{total:,} cases in pieces of {total // sum(map(len, commits.values())):,}, the first from "
+        f"number {first:,} on; {failed:,} of them failed. Commits, and how many pieces are of each: "
+        f"{pieces}."
     )
     body = [[outcome, f"{count:,}"] for outcome, count in counts.most_common()]
     return told + "\n\n" + table(["outcome", "cases"], body)

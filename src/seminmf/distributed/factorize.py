@@ -30,6 +30,7 @@ from ..solve.factorize import (
     floors_for,
     looks_at_data,
     scheme_of,
+    with_typical,
     with_weights,
 )
 from ..solve.loop import Progress, Solution, run
@@ -104,7 +105,7 @@ class _Fit:
         plan = make_plan(*lengths_of(self.shards))
         if not plan.loss.is_resolved:
             typical = self._typical_residual(plan, Norm())
-            plan = replace(plan, loss=plan.loss.resolved(max(typical, SHORTEST * plan.length)))
+            plan = with_typical(plan, typical, self.table.dtype)
         if plan.weigh is not None:
             typical = self._typical_residual(plan, plan.loss)
             plan = with_weights(plan, plan.weigh(plan.loss, typical))

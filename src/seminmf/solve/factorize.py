@@ -41,8 +41,6 @@ from .projection import solve_codes
 # Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
 _RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
 # Shorter samples than this share of a typical one count as so long in the weights of the SVD start.
-# So do shorter residuals where a scale is taken from them: leading directions that leave nothing
-# but rounding would make every sample an outlier.
 SHORTEST = 1e-3
 # With fewer samples than this many per component, samples themselves may be the best basis.
 _FEW_SAMPLES = 20
@@ -160,7 +158,16 @@ def _with_scale(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
         return plan
     weights = Norm().weights(np.sqrt(engine.squares), SHORTEST * plan.length, share)
     typical = starts.typical_residual(engine, plan.n_components, weights, share)
-    return replace(plan, loss=plan.loss.resolved(max(typical, SHORTEST * plan.length)))
+    return with_typical(plan, typical, engine.dtype)
+
+
+def with_typical(plan: Plan, typical: float, dtype: Any) -> Plan:
+    """With the scale of the loss for this typical residual."""
+    # It comes from a difference of squares, which has half the digits. Where the leading directions
+    # leave no more, any scale is as good as another.
+    nothing = typical <= ROUND_OFF[np.dtype(dtype).itemsize] ** 0.5 * plan.length
+    scale = SHORTEST * plan.length if nothing else typical
+    return replace(plan, loss=plan.loss.resolved(scale))
 
 
 def with_weights(plan: Plan, weights: Weights) -> Plan:
