@@ -233,7 +233,7 @@ sample with what the *others* say of it:
 
 A model with a graph holds its samples, and so knows how such errors spread: in some directions
 samples are foretold well, in others badly. There a score is the length of Mahalanobis: an error
-counts the more, the rarer it is in its direction. The scatter is Tyler's, of up to 300 samples,
+counts the more, the rarer it is in its direction. The scatter is Tyler's, of up to 200 samples,
 with a tenth of the identity, and without what a sample has put into it itself; its trace is that of
 the identity, so that scores keep the unit of the data. Which of the two ways is taken is decided
 once for a training set, by a trial: copies of those samples are spoilt, once by numbers of other

@@ -49,7 +49,7 @@ def test_far_clusters_are_found(model: str, solver: str) -> None:
     assert search.n_features_in_ == 8
 
 
-def test_a_strength_that_leaves_no_part_is_halved() -> None:
+def test_a_default_strength_that_leaves_no_part_is_halved() -> None:
     """Before, all samples were in one cluster, and k-means complained of duplicate points."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
@@ -66,10 +66,11 @@ def test_a_strength_that_leaves_no_part_is_halved() -> None:
     assert matched_accuracy(y, search.labels_) > 0.8
 
 
-def test_no_part_in_use_is_said() -> None:
+@pytest.mark.parametrize("given", [{"strength": 1.0}, {"alpha": 50.0, "beta": 50.0}])
+def test_no_part_in_use_is_said(given: dict[str, float]) -> None:
     """Penalties that are given stay what they are."""
     X = np.random.default_rng(0).normal(size=(60, 30))
-    search = FactorKMeans(L21SemiNMF(4, alpha=50.0, beta=50.0), random_state=0)
+    search = FactorKMeans(L21SemiNMF(4, **given), random_state=0)
     with pytest.warns(ConvergenceWarning) as said:
         search.fit(X)
     assert search.factorizer_.n_active_ == 0

@@ -150,7 +150,8 @@ def test_the_share_explained_and_the_outliers(
     assert found.explained_inside > found.explained
     outliers = found.outliers
     np.testing.assert_array_equal(outliers.flagged, ~inside)
-    np.testing.assert_array_equal(outliers.flagged, corrupted)
+    assert outliers.flagged[corrupted].all()
+    assert outliers.flagged[~corrupted].mean() < 0.01  # false alarms, about one in 200
     worst = np.sort(scores)[::-1][:20]
     np.testing.assert_array_equal(scores[outliers.ranked], worst)
     assert outliers.ratio(int(outliers.ranked[0])) == worst[0] / np.median(scores)

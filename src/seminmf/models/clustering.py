@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -29,7 +30,7 @@ _AVERAGED, _NONE = "averaged", "none"
 _STARTS = 3
 # Rounds that k-means takes, roughly.
 _ROUNDS = 20
-# A strength that leaves no part in use is halved so often, down to a thousandth.
+# A default strength that leaves no part in use is halved so often, down to a thousandth.
 _HALVINGS = 10
 
 
@@ -79,18 +80,18 @@ def _with_parts(factorizer: Any, X: Any) -> FloatArray:
     """Codes of a fit of less strength, in which parts are in use: without any there is one cluster.
 
     So it is where penalties cost more than parts explain, as on few samples of many noisy features.
+    What was given, as another strength than the default, stays.
     """
-    given = factorizer.get_params()
-    free = given.get("alpha") == "auto" and given.get("beta") == "auto"
-    codes, strength = factorizer.codes_, given.get("strength", 0.0)
+    usual = inspect.signature(type(factorizer)).parameters
+    left = ("alpha", "beta", "strength")
+    free = all(n in usual and getattr(factorizer, n) == usual[n].default for n in left)
+    codes, message = factorizer.codes_, "all samples are in one cluster. Choose a smaller strength."
     for _ in range(_HALVINGS if free else 0):
-        strength /= 2
-        codes = np.asarray(factorizer.set_params(strength=strength).fit_transform(X))
+        factorizer.set_params(strength=factorizer.strength / 2)
+        codes = np.asarray(factorizer.fit_transform(X))
         if factorizer.n_active_ > 0:
-            message = f"strength was halved until one was: strength={strength:.3g}."
+            message = f"strength was halved until one was: strength={factorizer.strength:.3g}."
             break
-    else:
-        message = "all samples are in one cluster. Choose a smaller strength."
     warnings.warn(f"No part was in use; {message}", ConvergenceWarning, stacklevel=3)
     return codes
 
@@ -147,8 +148,8 @@ class FactorKMeans(
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training sample.
     factorizer_ : estimator
-        The fitted factorization. Where no part was in use at the strength that was asked for, that
-        is halved until one is, with a warning.
+        The fitted factorization. Where no part was in use at the default strength, that is halved
+        until one is, with a warning.
     kmeans_ : sklearn.cluster.KMeans
         The fitted k-means, in coordinates whose distances are those of ``metric``.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)

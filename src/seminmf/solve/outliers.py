@@ -42,7 +42,7 @@ from .spread import Spread
 _FAR = 3.0
 # Samples by whose errors others are measured, and whose copies are spoilt to try both ways; fewer
 # if they have more numbers than these.
-_TRIED, _TRIED_NUMBERS = 300, 2**18
+_TRIED, _TRIED_NUMBERS = 200, 2**17
 # They are the same each time.
 _SEED = 0
 
