@@ -277,7 +277,9 @@ def update(parts: list[str], again: bool, most: int | None) -> None:
             sys.exit(ran.stderr[-2000:])
         found = json.loads(ran.stdout.splitlines()[-1])
         rows = [row for row in rows if key(row) != key(head)]
-        rows += [{**head, "figure": name, "value": f"{value:.6g}"} for name, value in found.items()]
+        rows += [
+            {**head, "figure": name, "value": f"{value:.12g}"} for name, value in found.items()
+        ]
         with ROWS.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
             writer.writeheader()
