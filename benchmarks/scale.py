@@ -232,10 +232,10 @@ def tasks(parts: list[str]) -> Iterator[tuple[str, str, tuple[int, int, int], in
             yield "peers", what, (60_000, 784, 20), 0
         yield "peers", "projecting", (100_000, 50, 10), 0
     if "storage" in parts:
-        for *shape, graph in SHAPES:
-            yield "storage", "file, graph" if graph else "file", (shape[0], shape[1], shape[2]), 0
         yield "storage", "sparse", SPARSE[:3], 0
         yield "storage", "large", LARGE[:3], 0
+        for *shape, graph in SHAPES:
+            yield "storage", "file, graph" if graph else "file", (shape[0], shape[1], shape[2]), 0
     if "dask" in parts:
         for what in ("no graph", "graph"):
             yield from (("dask", what, (N, M, K), count) for count in (0, *WORKERS))
