@@ -232,10 +232,10 @@ def tasks(parts: list[str]) -> Iterator[tuple[str, str, tuple[int, int, int], in
             yield "peers", what, (60_000, 784, 20), 0
         yield "peers", "projecting", (100_000, 50, 10), 0
     if "storage" in parts:
-        for *shape, graph in SHAPES:
-            yield "storage", "file, graph" if graph else "file", (shape[0], shape[1], shape[2]), 0
         yield "storage", "sparse", SPARSE[:3], 0
         yield "storage", "large", LARGE[:3], 0
+        for *shape, graph in SHAPES:
+            yield "storage", "file, graph" if graph else "file", (shape[0], shape[1], shape[2]), 0
     if "dask" in parts:
         for what in ("no graph", "graph"):
             yield from (("dask", what, (N, M, K), count) for count in (0, *WORKERS))
@@ -277,7 +277,9 @@ def update(parts: list[str], again: bool, most: int | None) -> None:
             sys.exit(ran.stderr[-2000:])
         found = json.loads(ran.stdout.splitlines()[-1])
         rows = [row for row in rows if key(row) != key(head)]
-        rows += [{**head, "figure": name, "value": f"{value:.6g}"} for name, value in found.items()]
+        rows += [
+            {**head, "figure": name, "value": f"{value:.12g}"} for name, value in found.items()
+        ]
         with ROWS.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
             writer.writeheader()

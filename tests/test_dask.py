@@ -220,6 +220,36 @@ def test_graph_on_a_cluster(client: Any, kind: Any, solver: str) -> None:
         assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
 
 
+def test_edges_between_workers_do_not_stay_behind(client: Any) -> None:
+    """Held back as much as they pull, ends that have come together end 0.3 % above."""
+    rng = np.random.default_rng(0)
+    X = 2 * rng.normal(size=(20, 20))[rng.integers(0, 20, 4000)] + rng.normal(size=(4000, 20))
+    model = L21SemiNMF(8, random_state=0, tol=1e-5, max_iter=300)
+    expected = clone(model).set_params(graph=knn_graph(X, 5)).fit(X)
+    model.fit(chunked(X, 1000))
+    assert model.graph_["crossing"] > 0.01
+    assert model.objective_ <= 1.001 * expected.objective_
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+def test_either_end_of_an_edge_is_held_back_in_turn(turn: int) -> None:
+    """The two factors of an edge have to be inverse to each other for J to fall."""
+    X, rng = np.random.default_rng(0).random((6, 4)), np.random.default_rng(1)
+    inner = NeighbourGraph.prepare(knn_graph(X, 2), rng.random(6), X.dtype)
+    own, other = np.array([4, 1, 4]), np.array([0, 1, 2])
+    held = []
+    for first in ([True, False, True], [False, True, False]):
+        crossing = Crossing(own, other, np.ones(3), np.array(first), 3, np.array([1, 4]))
+        graph = HaloGraph(inner, crossing, held_back=True)
+        edges = np.ones_like(graph.base)
+        graph.hold_back(edges, turn)
+        held.append(edges)
+    np.testing.assert_allclose(held[0] * held[1], 1)
+    assert sorted(held[turn][held[turn] != 1].tolist()) == sorted(
+        [min(held[0]), min(held[0]), max(held[0])]
+    )
+
+
 def test_neighbours_across_workers_are_the_nearest(client: Any) -> None:
     """Every edge of the graph in memory is found, and no other."""
     from seminmf.distributed.dask import DaskTable

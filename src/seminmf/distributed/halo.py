@@ -28,7 +28,7 @@ from ..data import Engine, Rows, Rule
 from ..graph.prepared import NeighbourGraph
 
 # How much the end of an edge is held back that may move, against the other.
-_HELD_BACK = 0.25
+_HELD_BACK = 0.05
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ RECALL, _AIM, _MEASURED = 0.95, 0.965, 1280
 # make comparing with their samples more work, smaller ones comparing with their centres.
 _ROOTS, _LEAST = 0.25, 64
 # A sample chooses its cells among so many times as many, those that lie beside its own.
-_BESIDE = 4
+_BESIDE = 8
 # If too few are right, it looks into so many times as many.
 _MORE = 1.1
 # A sample is compared with about so many at most, even if more of its neighbours are then wrong.
