@@ -64,6 +64,8 @@ def mutation(rows: Rows) -> str:
 
 
 def tested(rows: Rows) -> str:
+    if not rows:
+        return "No complete run has been recorded yet."
     columns = ("environment", "python", "versions", "passed", "failed", "skipped", "what failed",
                "commit", "date")  # fmt: skip
     return table(list(columns), [[row[name] for name in columns] for row in rows])

@@ -226,7 +226,7 @@ def broken(folder: Path) -> None:
         shutil.rmtree(place)
         place.mkdir()
         before.save(place / "target")
-        assert killed_at_each_step(fit, place, lambda _: check(False), every=5, stop=stop) >= 3
+        assert killed_at_each_step(fit, place, lambda _: check(False), every=9, stop=stop) >= 2
 
 
 def together(folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 import typer
 
 from .._words import counted
-from ._command import app, command
+from ._command import Stopped, app, command
 from ._options import Solver
 from ._talk import Talk
 from ._watch import duration
@@ -61,7 +61,13 @@ def reproduce(
     planned = experiments.plan(names, experiments.Size(runs, quick, solver.value))
     folder = out / "quick" if quick else out
     store = experiments.Store(folder)
-    done = _with_progress(planned, store, jobs, talk)
+    try:
+        done = _with_progress(planned, store, jobs, talk)
+    except KeyboardInterrupt:
+        left = counted(len(experiments.missing(planned, store)), "run")
+        raise Stopped(
+            f"Interrupted: what is done is in {folder}; the same command goes on, with {left} left."
+        ) from None
     old = len(planned) - done
     were = "was" if old == 1 else "were"
     talk.say(f"{counted(done, 'run')} done, {old:,} {were} there already: {folder}")
