@@ -82,10 +82,10 @@ def fuzz(rows: Rows) -> str:
     total, failed = counts.total(), sum(n for kind, n in counts.items() if "FAILED" in kind)
     first = min(map(min, commits.values()))
     pieces = ", ".join(f"`{name}` ({len(parts):,})" for name, parts in sorted(commits.items()))
+    size = total // sum(map(len, commits.values()))
     told = (
-        f"{total:,} cases in pieces of {total // sum(map(len, commits.values())):,}, the first from "
-        f"number {first:,} on; {failed:,} of them failed. Commits, and how many pieces are of each: "
-        f"{pieces}."
+        f"{total:,} cases in pieces of {size:,}, the first from number {first:,} on; {failed:,} of "
+        f"them failed. Commits, and how many pieces are of each: {pieces}."
     )
     body = [[outcome, f"{count:,}"] for outcome, count in counts.most_common()]
     return told + "\n\n" + table(["outcome", "cases"], body)

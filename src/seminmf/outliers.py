@@ -47,10 +47,10 @@ def outlier_threshold(scores: ArrayLike) -> float:
     half of them and all below it, and grows: the threshold lies twice as far above its median as
     nine tenths of it reach (1 + 10/n times that, for a bulk of n samples), and what is not beyond
     that belongs to the bulk, until no more come, but never beyond four deviations of that interval.
-    So many outliers, up to nearly half, do not hide each other. See the page on outliers for how
-    many samples of data without outliers lie beyond it: most often fewer than one in a hundred,
-    more where scores have long tails. Where half of the scores are the same, nothing is known about
-    the others, and the threshold is the largest score.
+    So many outliers, up to nearly half, do not hide each other. Of labelled sets without outliers
+    about two samples in a hundred lie beyond it, more where scores have long tails; see the page on
+    outliers. Where half of the scores are the same, nothing is known about the others, and the
+    threshold is the largest score.
 
     Parameters
     ----------
