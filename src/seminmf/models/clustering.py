@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -30,8 +29,6 @@ _AVERAGED, _NONE = "averaged", "none"
 _STARTS = 3
 # Rounds that k-means takes, roughly.
 _ROUNDS = 20
-# A default strength that leaves no part in use is halved so often, down to a thousandth.
-_HALVINGS = 10
 
 
 class Clusters(NamedTuple):
@@ -74,26 +71,6 @@ def find_clusters(
     if len(empty):
         centres[empty] = refined[pairwise_distances_argmin(search.cluster_centers_[empty], seen)]
     return Clusters(search, labels, centres, reading)
-
-
-def _with_parts(factorizer: Any, X: Any) -> FloatArray:
-    """Codes of a fit of less strength, in which parts are in use: without any there is one cluster.
-
-    So it is where penalties cost more than parts explain, as on few samples of many noisy features.
-    What was given, as another strength than the default, stays.
-    """
-    usual = inspect.signature(type(factorizer)).parameters
-    left = ("alpha", "beta", "strength")
-    free = all(n in usual and getattr(factorizer, n) == usual[n].default for n in left)
-    codes, message = factorizer.codes_, "all samples are in one cluster. Choose a smaller strength."
-    for _ in range(_HALVINGS if free else 0):
-        factorizer.set_params(strength=factorizer.strength / 2)
-        codes = np.asarray(factorizer.fit_transform(X))
-        if factorizer.n_active_ > 0:
-            message = f"strength was halved until one was: strength={factorizer.strength:.3g}."
-            break
-    warnings.warn(f"No part was in use; {message}", ConvergenceWarning, stacklevel=3)
-    return codes
 
 
 def _reading_of_before(state: dict[str, Any], centres: FloatArray) -> dict[str, Any]:
@@ -148,8 +125,7 @@ class FactorKMeans(
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training sample.
     factorizer_ : estimator
-        The fitted factorization. Where no part was in use at the default strength, that is halved
-        until one is, with a warning.
+        The fitted factorization.
     kmeans_ : sklearn.cluster.KMeans
         The fitted k-means, in coordinates whose distances are those of ``metric``.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
@@ -231,7 +207,12 @@ class FactorKMeans(
             )
         codes = np.asarray(factorizer.fit_transform(X))
         if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
-            codes = _with_parts(factorizer, X)
+            warnings.warn(
+                "No part is in use, because the penalties cost more than parts explain, and all "
+                "samples are in one cluster. Choose a smaller strength.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self._cluster(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
         return self
 
