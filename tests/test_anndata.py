@@ -47,7 +47,7 @@ def test_what_is_written(adata: Any) -> None:
     assert found["objective"] == factorization.objective_
     assert found["outlier_threshold"] == outlier_threshold(adata.obs["seminmf_outlier"])
     assert found["params"]["model"] == "l21"
-    assert found["params"]["strength"] == 1e-3
+    assert found["params"]["strength"] == "auto"
 
 
 def test_a_round_trip_through_a_file(adata: Any, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def prepared(matrix: Any) -> NeighbourGraph:
         ((2_007, 256), 16, 1),
         ((200_000, 100), 20, 38),
         ((20_000, 600), 5, 1),
-        ((20_000, 500), 50, 1),
+        ((20_000, 500), 90, 1),
     ],
 )
 def test_only_many_samples_of_few_features_are_cut(

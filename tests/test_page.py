@@ -222,7 +222,7 @@ def test_what_else_speaks_against_a_fit() -> None:
 
 def test_uses_are_means_over_clusters_and_labels() -> None:
     X, kinds = make_waveform(150, random_state=0)
-    model = FactorKMeans(L21SemiNMF(4), 3, random_state=0).fit(X)
+    model = FactorKMeans(L21SemiNMF(4, strength=1e-3), 3, random_state=0).fit(X)
     page = report(model, X, labels=np.array(["x", "y", "z"])[kinds]).html
     weights = model.factorizer_.codes_ * np.linalg.norm(model.factorizer_.components_, axis=1)
     shares = 100 * weights / weights.sum(axis=1, keepdims=True)

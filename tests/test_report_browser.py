@@ -457,7 +457,7 @@ def test_thirty_names_find_room_on_a_phone(
 def test_dots_do_not_cover_each_other(browser: Browser, heaps: Path) -> None:
     browser.open(heaps)
     places = np.array(
-        browser.run(f"{BOXES} return [...document.querySelectorAll('#points circle')].map(box)")
+        browser.run(f"{BOXES} return [...document.querySelectorAll('#points > *')].map(box)")
     )
     middle = (places[:, :2] + places[:, 2:]) / 2
     size = float(np.median(places[:, 2] - places[:, 0]))

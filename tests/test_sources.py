@@ -175,7 +175,8 @@ def test_there_are_windows() -> None:
 
 @pytest.mark.parametrize("solver", ["cd", "mu"])
 @pytest.mark.parametrize(
-    "model", [NMF(K), L21SemiNMF(K, alpha=0, beta=0), L21SemiNMF(K, graph=knn_graph(X, 5))]
+    "model",
+    [NMF(K), L21SemiNMF(K, alpha=0, beta=0), L21SemiNMF(K, strength=1e-3, graph=knn_graph(X, 5))],
 )
 def test_models(model: Any, solver: str) -> None:
     samples = abs(X)
@@ -211,8 +212,8 @@ def test_starts(init: str) -> None:
 
 def test_neighbours_are_looked_for_in_leading_directions() -> None:
     wide = data(900, 80, seed=2)
-    model = L21SemiNMF(4, graph="auto", max_memory="20MB").fit(ArraySource(wide))
-    exact = L21SemiNMF(4).fit(wide)
+    model = L21SemiNMF(4, strength=1e-3, graph="auto", max_memory="20MB").fit(ArraySource(wide))
+    exact = L21SemiNMF(4, strength=1e-3).fit(wide)
     assert model.converged_
     assert model.alpha_ == pytest.approx(exact.alpha_)
     assert model.objective_ == pytest.approx(exact.objective_, rel=0.02)
@@ -483,7 +484,7 @@ def test_dimensions_and_kinds_of_numbers(tmp_path: Path) -> None:
         if table.ndim != 2:
             with pytest.raises(ValueError, match=message):
                 SemiNMF(1).fit(Counted(table))
-    with pytest.raises(ValueError, match="1 samples and 24 features; at least 2"):
+    with pytest.raises(ValueError, match="1 sample and 24 features; at least 2"):
         SemiNMF(1).fit(Counted(X[:1]))
 
 

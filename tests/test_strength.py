@@ -10,6 +10,7 @@ import pytest
 from seminmf import FactorKMeans, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
 from seminmf.losses import Huber
 from seminmf.metrics import majority_accuracy
+from seminmf.sources import ArraySource
 
 # λ₀ of problem/strength.py.
 LARGEST = 3e-3
@@ -36,15 +37,43 @@ def fitted(model: type, X: Any, k: int = 3, **parameters: Any) -> Any:
     return model(k, random_state=0, tol=0, max_iter=2, **parameters).fit(X)
 
 
+def wanted(X: Any, k: int, squared: bool) -> float:
+    """The formula of the theory page, from a singular value decomposition."""
+    lengths = np.linalg.norm(X, axis=1)
+    weights = np.ones(len(X)) if squared else 1 / lengths
+    s, centre = np.median(lengths), weights @ X / weights.sum()
+    d = np.median(np.linalg.norm(X - centre, axis=1))
+    r = s * typical_residual(X, k, weights)
+    power = 2 if squared else 1
+    gain = (d**power - r**power) / s**power
+    return float(LARGEST * gain**2 * (s**2 / (d**2 - r**2)) ** (power / (1 + power)))
+
+
+@pytest.mark.parametrize("shift", [0.0, 2.0])
 @pytest.mark.parametrize("noise", [0.1, 1.0, 3.0])
-def test_formula(noise: float) -> None:
-    X, _ = clusters(noise, 120, 20)
-    robust = typical_residual(X, 3, 1 / np.linalg.norm(X, axis=1))
-    wanted = LARGEST * (1 - robust) ** 1.5 / (1 + robust) ** 0.5
-    assert fitted(L21SemiNMF, X).strength_ == pytest.approx(wanted, rel=1e-6)
-    squared = typical_residual(X, 3, np.ones(len(X)))
-    wanted = LARGEST * (1 - squared**2) ** (4 / 3)
-    assert fitted(GraphSemiNMF, X).strength_ == pytest.approx(wanted, rel=1e-6)
+def test_formula(noise: float, shift: float) -> None:
+    X = clusters(noise, 120, 20)[0] + shift
+    assert fitted(L21SemiNMF, X).strength_ == pytest.approx(wanted(X, 3, False), rel=1e-6)
+    assert fitted(GraphSemiNMF, X).strength_ == pytest.approx(wanted(X, 3, True), rel=1e-6)
+
+
+def test_samples_around_the_origin() -> None:
+    """Then it is λ₀ (1 − t)^{3/2} / (1 + t)^{1/2}, and λ₀ (1 − t²)^{4/3} for squares."""
+    half = clusters(1.0, 120, 20)[0]
+    X = np.vstack([half, -half])
+    t = typical_residual(X, 3, 1 / np.linalg.norm(X, axis=1))
+    expected = LARGEST * (1 - t) ** 1.5 / (1 + t) ** 0.5
+    assert fitted(L21SemiNMF, X).strength_ == pytest.approx(expected, rel=1e-6)
+    t = typical_residual(X, 3, np.ones(len(X)))
+    expected = LARGEST * (1 - t**2) ** (4 / 3)
+    assert fitted(GraphSemiNMF, X).strength_ == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_constant_does_not_make_all_codes_one() -> None:
+    """Beside a large constant, what tells samples apart is a small share of their lengths."""
+    X, kind = clusters(0.5, 200, 30)
+    found = FactorKMeans(L21SemiNMF(6, random_state=0), 5, random_state=0).fit(X + 20)
+    assert majority_accuracy(kind, found.labels_) > 0.95
 
 
 def test_other_losses_gain_by_their_own_measure() -> None:
@@ -83,11 +112,16 @@ def test_found_again_by_hand(shape: tuple[int, int]) -> None:
     """Wherever the residual is measured, in leading directions or the span of the samples."""
     X, _ = clusters(1.0, *shape)
     known = fitted(L21SemiNMF, X, 5)
-    robust = typical_residual(X, 5, 1 / np.linalg.norm(X, axis=1))
-    wanted = LARGEST * (1 - robust) ** 1.5 / (1 + robust) ** 0.5
-    assert known.strength_ == pytest.approx(wanted, rel=0.02)
+    assert known.strength_ == pytest.approx(wanted(X, 5, False), rel=0.02)
     again = fitted(L21SemiNMF, X, 5, strength=known.strength_)
     np.testing.assert_allclose(again.objective_, known.objective_, rtol=1e-9)
+
+
+def test_of_a_source_as_in_memory() -> None:
+    X, _ = clusters(1.0, 300, 30)
+    known = fitted(L21SemiNMF, X, 5).strength_
+    of_source = fitted(L21SemiNMF, ArraySource(X), 5, max_memory="20MB").strength_
+    assert of_source == pytest.approx(known, rel=1e-6)
 
 
 def test_what_is_given_is_taken() -> None:

@@ -107,8 +107,9 @@ class _Fit:
             typical = self._typical_residual(plan, Norm())
             plan = with_typical(plan, typical, self.table.dtype)
         if plan.weigh is not None:
-            typical = self._typical_residual(plan, plan.loss)
-            plan = with_weights(plan, plan.weigh(plan.loss, typical))
+            residual = self._typical_residual(plan, plan.loss)
+            spread = start.typical_spread(self.shards)
+            plan = with_weights(plan, plan.weigh(plan.loss, spread, residual))
         self.plan = plan
         if plan.alpha > 0:
             self._find_graph()

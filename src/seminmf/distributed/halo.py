@@ -173,15 +173,15 @@ class HaloRows(Rows):
         super().__init__(engine, terms, rule, graph, share, codes)
         self._halo = graph.renumbered if rule.sequential else graph
         self._elsewhere = codes[engine.n_samples :].copy()
-        self._turn = 0
+        self._times_weighed = 0
         self._weigh()
 
     def _weigh(self) -> None:
         point = self._current
         self._halo.weigh_crossing(point.codes, self._terms, point.edges)
         if self._halo.held_back:
-            self._halo.hold_back(point.edges, self._turn)
-            self._turn += 1
+            self._halo.hold_back(point.edges, self._times_weighed)
+            self._times_weighed += 1
 
     def meet(self, codes: FloatArray) -> None:
         """Codes of the neighbours elsewhere at the point that has just become the current one."""

@@ -199,9 +199,31 @@ def _left_over(shard: Shard, k: int) -> tuple[FloatArray, FloatArray | None]:
 def typical_residual(shards: Shards, shape: tuple[int, int], k: int, dtype: Any) -> float:
     """See `solve.starts.typical_residual`; the weights are those that were kept last."""
     _leading_axes(shards, shape, k, np.random.RandomState(starts.SEED), dtype)
-    parts = shards.map(_left_over, k)
+    return _median(shards.map(_left_over, k))
+
+
+def _weighted_sum(shard: Shard) -> FloatArray:
+    """Σ w x, and Σ w behind it."""
+    weights = shard.weights[:, None]
+    return np.append(shard.engine.adjoint_times(weights)[:, 0], weights.sum())
+
+
+def _distances_from(shard: Shard, centre: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    along = shard.engine.times(centre[:, None])[:, 0]
+    squares = shard.engine.squares - 2 * along + float(np.vdot(centre, centre))
+    return np.sqrt(np.maximum(squares, 0)), shard.share
+
+
+def typical_spread(shards: Shards) -> float:
+    """See `solve.starts.typical_spread`; the weights are those that were kept last."""
+    sums = total(shards.map(_weighted_sum))
+    return _median(shards.map(_distances_from, sums[:-1] / sums[-1]))
+
+
+def _median(parts: list[Any]) -> float:
+    """Of what all shards found for their samples, with the shares of these."""
     share = None if parts[0][1] is None else np.concatenate([own for _, own in parts])
-    return weighted_median(np.concatenate([left for left, _ in parts]), share)
+    return weighted_median(np.concatenate([found for found, _ in parts]), share)
 
 
 def make_start(plan: Plan, engine: RemoteEngine, rng: Any, number: int) -> FloatArray:

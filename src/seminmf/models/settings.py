@@ -185,10 +185,10 @@ class Settings:
         )  # fmt: skip
 
     def _weights_by_gain(
-        self, units: Units, loss: Loss, residual: float
+        self, units: Units, loss: Loss, spread: float, residual: float
     ) -> tuple[float, float, float]:
         power = self.graph_measure.power
-        return self._weights(units, automatic_strength(loss, units.length, residual, power))
+        return self._weights(units, automatic_strength(loss, units.length, spread, residual, power))
 
 
 # Which of the settings an estimator has as parameters, or a class stands for.

@@ -16,15 +16,18 @@ of α and b = n sʳ⁻¹ of β, r being the power of the loss, the strength of a
 
 for L1 with the robust loss μβ / (n s). If the graph is off, β = √κ b.
 
-How strong is too strong depends on what there is to gain. Parts that fit a typical sample by a
-vector of length f lower its loss by g; of noisy data in many features that is a small share of what
-the loss is without parts, and a λ that suits others leaves no part standing. Penalties that stay in
-proportion to the gain have the units g of α and n g / f of β in the place of a and b. In terms of
-λ, with γ = g / ρ(s) and p the power of the graph penalty, the automatic strength is
+How strong is too strong depends on what there is to gain. One code for all samples costs nothing
+and leaves a typical sample at its distance d from their centre; codes of their own bring that down
+to a residual r, and change its fit by f = √(d² − r²). In noisy data of many features the gain
+g = ρ(d) − ρ(r) is a small share of ρ(s), and a λ that suits others leaves no part standing; beside
+a large constant it is small too, and all codes become one. Penalties that stay in proportion to the
+gain have the units g of α and n g / f of β in the place of a and b. In terms of λ, with p the power
+of the graph penalty, the automatic strength is
 
-    λ = λ₀ γ² (s / f)^{2p / (1 + p)}
+    λ = λ₀ (g / ρ(s))² (s / f)^{2p / (1 + p)}
 
-which for `L21SemiNMF` and a residual of r = t s is λ₀ (1 − t)^{3/2} / (1 + t)^{1/2}.
+which for `L21SemiNMF`, samples around the origin (d = s) and a residual of r = t s is
+λ₀ (1 − t)^{3/2} / (1 + t)^{1/2}.
 """
 
 from __future__ import annotations
@@ -42,8 +45,10 @@ Weight = float | Literal["auto"]
 
 # λ₀, chosen on labelled data sets leaving sets out (docs/panel.md).
 STRENGTH_IF_ALL_IS_EXPLAINED = 3e-3
-# Residuals of more than this share of a sample are not told from the sample.
+# Residuals of more than this share of the spread are not told from it, ...
 _LARGEST_RESIDUAL = 0.99
+# ... and samples nearer to their centre than this share of their length are not told from that.
+_LEAST_SPREAD = 1e-3
 
 
 @dataclass(frozen=True)
@@ -63,19 +68,23 @@ class Units:
         return self.n_samples * self.length ** (self.power - 1)
 
 
-def automatic_strength(loss: Loss, length: float, residual: float, graph_power: int) -> float:
+def automatic_strength(
+    loss: Loss, length: float, spread: float, residual: float, graph_power: int
+) -> float:
     """λ in proportion to what can be gained.
 
-    A typical sample has this ``length``, and this ``residual`` is left of it by as many directions
-    as there are components.
+    A typical sample has this ``length``, lies at this distance from the centre of all (``spread``),
+    and this ``residual`` is left of it by as many directions as there are components.
     """
     if length == 0:
         return STRENGTH_IF_ALL_IS_EXPLAINED
-    share = min(residual / length, _LARGEST_RESIDUAL)
-    left, nothing = (loss.total(np.array([t * length]), None) for t in (share, 1.0))
-    inverse_fit = 1 / sqrt(1 - share**2)
+    spread = max(spread, _LEAST_SPREAD * length)
+    residual = min(residual, _LARGEST_RESIDUAL * spread)
+    left, one_code, nothing = (loss.total(np.array([t]), None) for t in (residual, spread, length))
+    inverse_fit = length / sqrt(spread**2 - residual**2)
     power = 2 * graph_power / (1 + graph_power)
-    return float(STRENGTH_IF_ALL_IS_EXPLAINED * (1 - left / nothing) ** 2 * inverse_fit**power)
+    gain = (one_code - left) / nothing
+    return float(STRENGTH_IF_ALL_IS_EXPLAINED * gain**2 * inverse_fit**power)
 
 
 def strength_of(alpha: float, beta: float, units: Units, graph_power: int) -> float:

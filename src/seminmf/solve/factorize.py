@@ -74,9 +74,9 @@ class Plan:
     callback: Callback | None
     units: Units
     checkpoint: Checkpoint | None = None
-    weigh: Callable[[Loss, float], Weights] | None = None
-    """α, β and μ for data of whose typical sample such a residual is left, if they are to depend on
-    that; None if they are known.
+    weigh: Callable[[Loss, float, float], Weights] | None = None
+    """α, β and μ for data whose typical sample is so far from their centre, and of which such a
+    residual is left, if they are to depend on that; None if they are known.
     """
 
     @property
@@ -124,7 +124,8 @@ def _space(
     them. Without one the start is so near to the end that they bring nothing.
     """
     if isinstance(plan.init, tuple):
-        return compression.space or Space(engine)
+        known = compression.space
+        return known if known is not None and _lies_in(known, plan.init[0]) else Space(engine)
     if not looks_at_data(plan, number) or plan.nonnegative:
         return Space(engine)
     # With more than a few samples it waits: compressing all of them early was slower.
@@ -134,6 +135,12 @@ def _space(
         weights = _start_weights(plan, engine, share)
         return leading_subspace(space, plan.n_components, weights) or space
     return space
+
+
+def _lies_in(space: Space, basis: FloatArray) -> bool:
+    """Whether nothing of a basis is lost there."""
+    rest = np.linalg.norm(space.lift(space.lower(basis)) - basis)
+    return bool(rest <= ROUND_OFF[basis.itemsize] ** 0.5 * np.linalg.norm(basis))
 
 
 def _known_space(
@@ -181,8 +188,9 @@ def _weighed(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
     if plan.weigh is None:
         return plan
     weights = _start_weights(plan, engine, share)
-    typical = starts.typical_residual(engine, plan.n_components, weights, share)
-    return with_weights(plan, plan.weigh(plan.loss, typical))
+    spread = starts.typical_spread(engine, weights, share)
+    residual = starts.typical_residual(engine, plan.n_components, weights, share)
+    return with_weights(plan, plan.weigh(plan.loss, spread, residual))
 
 
 def _start_weights(plan: Plan, engine: Engine, share: FloatArray | None) -> FloatArray:

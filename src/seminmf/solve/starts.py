@@ -286,6 +286,14 @@ def typical_residual(
     return weighted_median(np.sqrt(np.maximum(left, 0)), share)
 
 
+def typical_spread(engine: Engine, weights: FloatArray, share: FloatArray | None) -> float:
+    """The median distance of a sample from the mean of the weighted samples."""
+    centre = engine.adjoint_times(weights[:, None]) / weights.sum()
+    along = engine.times(centre)[:, 0]
+    squares = engine.squares - 2 * along + float(np.vdot(centre, centre))
+    return weighted_median(np.sqrt(np.maximum(squares, 0)), share)
+
+
 def kmeans_start(
     engine: Engine, k: int, share: FloatArray | None, rng: np.random.RandomState
 ) -> Start:
