@@ -22,7 +22,8 @@ from ..problem.losses import Loss, Norm
 from ..problem.objective import Objective
 from ..problem.stationarity import kkt_from_sums
 from ..solve.descent import Descent
-from ..solve.factorize import (
+from ..solve.loop import Progress, Solution, run
+from ..solve.plan import (
     ROUND_OFF,
     SHORTEST,
     Plan,
@@ -33,7 +34,6 @@ from ..solve.factorize import (
     with_typical,
     with_weights,
 )
-from ..solve.loop import Progress, Solution, run
 from . import start, steps
 from .cells import Cells
 from .engine import Halo, Held, RemoteEngine

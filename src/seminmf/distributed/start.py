@@ -12,7 +12,7 @@ from ..data import Engine, power_of_two
 from ..data.samples import weighted_median
 from ..problem.basis import Basis, LeastSquaresBasis
 from ..solve import starts
-from ..solve.factorize import SHORTEST, Plan, looks_at_data
+from ..solve.plan import SHORTEST, Plan, looks_at_data
 from ..solve.projection import nonnegative_codes
 from .engine import RemoteEngine
 from .shards import Shard, Shards

@@ -14,7 +14,7 @@ from ..distributed.factorize import factorize
 from ..graph.index import NeighbourIndex, Recipe
 from ..graph.neighbours import given_graph
 from ..problem.strength import Units
-from ..solve.factorize import Plan
+from ..solve.plan import Plan
 from ..solve.projection import Projector
 from . import validation as check
 from .persistence import LANDMARKS

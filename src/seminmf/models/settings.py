@@ -22,8 +22,8 @@ from ..problem.strength import (
     resolve,
     resolve_penalty,
 )
-from ..solve.factorize import Plan
 from ..solve.loop import Callback, Progress, Stopping
+from ..solve.plan import Plan
 from . import validation as check
 
 

@@ -17,8 +17,9 @@ from ..models.estimators import SemiNMF
 from ..problem.objective import Objective
 from ..problem.strength import Units
 from ..solve.descent import Descent
-from ..solve.factorize import code_length, exact_codes, floors_for, scheme_of
+from ..solve.factorize import exact_codes
 from ..solve.loop import run
+from ..solve.plan import code_length, floors_for, scheme_of
 
 __all__ = ["Growth", "grown_parts"]
 

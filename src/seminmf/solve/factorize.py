@@ -6,8 +6,7 @@ the compiler.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,98 +15,36 @@ import scipy.sparse as sp
 
 from .._types import FloatArray
 from ..data import (
-    DESCEND,
-    MULTIPLY,
     Engine,
     LazyCompression,
-    Rule,
     Space,
     leading_subspace,
 )
 from ..graph.prepared import NeighbourGraph
-from ..problem.basis import LeastSquaresBasis, NonnegativeBasis
-from ..problem.losses import Loss, Norm
-from ..problem.objective import PAPER_FLOORS, Floors, Objective
-from ..problem.penalties import CodesPenalty
+from ..problem.losses import Norm
+from ..problem.objective import Objective
 from ..problem.stationarity import kkt_residual
-from ..problem.strength import Units, strength_of
 from . import starts
-from .checkpoint import Checkpoint, Keeper, State
-from .descent import Descent, Scheme
+from .checkpoint import Keeper, State
+from .descent import Descent
 from .finishing import Finish
-from .loop import Callback, Solution, Stopping, run
+from .loop import Solution, run
+from .plan import (
+    ROUND_OFF,
+    SHORTEST,
+    Plan,
+    Weights,
+    code_length,
+    floors_for,
+    looks_at_data,
+    scheme_of,
+    with_typical,
+    with_weights,
+)
 from .projection import solve_codes
 
-# Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
-_RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
-# Shorter samples than this share of a typical one count as so long in the weights of the SVD start.
-SHORTEST = 1e-3
 # With fewer samples than this many per component, samples themselves may be the best basis.
 _FEW_SAMPLES = 20
-# Differences of the objective below this share of what it is for V = 0 mean nothing, and lengths
-# below this share of a typical one have no digits; keyed by bytes per number.
-ROUND_OFF = {8: 1e-14, 4: 1e-6}
-# With so many features per component a second sweep over the codes takes little beside the products
-# with X. More than two bring nothing (docs/constants.md).
-_FEATURES_FOR_TWO_SWEEPS = 12
-
-
-Weights = tuple[float, float, float]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to fit and how, with every parameter a checked value."""
-
-    n_components: int
-    loss: Loss
-    graph_measure: Loss
-    alpha: float
-    beta: float
-    penalty: CodesPenalty | None
-    mu: float
-    nonnegative: bool
-    solver: str
-    init: str | tuple[FloatArray, FloatArray]
-    n_init: int
-    stopping: Stopping
-    callback: Callback | None
-    units: Units
-    checkpoint: Checkpoint | None = None
-    weigh: Callable[[Loss, float, float], Weights] | None = None
-    """α, β and μ for data whose typical sample is so far from their centre, and of which such a
-    residual is left, if they are to depend on that; None if they are known.
-    """
-
-    @property
-    def length(self) -> float:
-        """Typical length of a sample."""
-        return self.units.length
-
-    @property
-    def strength(self) -> float:
-        """The dimensionless strength of α and β."""
-        return strength_of(self.alpha, self.beta, self.units, self.graph_measure.power)
-
-
-def scheme_of(plan: Plan, n_features: int) -> Scheme:
-    """A second sweep pays where products with X or visits to neighbours take most of the time."""
-    if plan.solver == "mu":
-        rule = Rule(MULTIPLY, root=not plan.nonnegative)
-    else:
-        two = plan.alpha > 0 or n_features >= _FEATURES_FOR_TWO_SWEEPS * plan.n_components
-        rule = Rule(DESCEND, sweeps=2 if two else 1)
-    basis = NonnegativeBasis(rule) if plan.nonnegative else LeastSquaresBasis()
-    return Scheme(rule, basis, accelerate=plan.solver == "cd")
-
-
-def looks_at_data(plan: Plan, number: int) -> bool:
-    """Whether the start depends on X. The SVD gives the same one each time, so that further
-    starts of "auto" are random.
-    """
-    return isinstance(plan.init, str) and (
-        plan.init in ("svd", "kmeans", "exemplar") or (plan.init == "auto" and number == 0)
-    )
 
 
 def _space(
@@ -166,21 +103,6 @@ def _with_scale(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
     weights = Norm().weights(np.sqrt(engine.squares), SHORTEST * plan.length, share)
     typical = starts.typical_residual(engine, plan.n_components, weights, share)
     return with_typical(plan, typical, engine.dtype)
-
-
-def with_typical(plan: Plan, typical: float, dtype: Any) -> Plan:
-    """With the scale of the loss for this typical residual."""
-    # It comes from a difference of squares, which has half the digits. Where the leading directions
-    # leave no more, any scale is as good as another.
-    nothing = typical <= ROUND_OFF[np.dtype(dtype).itemsize] ** 0.5 * plan.length
-    scale = SHORTEST * plan.length if nothing else typical
-    return replace(plan, loss=plan.loss.resolved(scale))
-
-
-def with_weights(plan: Plan, weights: Weights) -> Plan:
-    """With known α, β and μ."""
-    alpha, beta, mu = weights
-    return replace(plan, alpha=alpha, beta=beta, mu=mu, weigh=None)
 
 
 def _weighed(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
@@ -251,26 +173,6 @@ def _loss(
     """The loss at a start, by the short formula."""
     fit = np.einsum("ij,ij->i", codes @ (basis.T @ basis) - 2 * engine.times(basis), codes)
     return plan.loss.total(np.sqrt(np.maximum(engine.squares + fit, 0)), share)
-
-
-def code_length(square: float, n_samples: int) -> float:
-    """The typical length of a code where their squares sum up to this; one if all are zero."""
-    return float(np.sqrt(square / n_samples)) or 1.0
-
-
-def floors_for(plan: Plan, basis: FloatArray, code: float) -> Floors:
-    """The paper's floors for its algorithm, unless residuals have larger round-off; in proportion
-    to the data for ours.
-
-    ``code`` is the typical length of a code.
-    """
-    paper, size = plan.solver == "mu", basis.dtype.itemsize
-    share = (ROUND_OFF if paper else _RELATIVE_FLOOR)[size]
-    shortest = share * (plan.length or 1.0)
-    if paper:
-        return replace(PAPER_FLOORS, residual=max(shortest, PAPER_FLOORS.residual))
-    vector = float(np.linalg.norm(basis, axis=0).mean()) or 1.0
-    return Floors(shortest, share * code, share * vector)
 
 
 def exact_codes(solution: Solution) -> tuple[FloatArray, FloatArray]:
