@@ -28,8 +28,8 @@ Factors = tuple[FloatArray, FloatArray]
 """Basis and codes."""
 
 # A run ends where what is left falls by a smaller share than this per iteration. Exact codes come
-# after it: with them planted numbers of parts are found as often as with a third of this, in two
-# thirds of the time; without them less often, however long it runs.
+# after it: with them planted numbers of parts are found as often as without them and with a
+# thirtieth of this, in less time.
 _TOL = 3e-4
 
 

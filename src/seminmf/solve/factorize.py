@@ -55,7 +55,7 @@ def _space(
     number: int,
 ) -> Space:
     """Where a run starts: if that is cheap in the span of the samples, where all is faster.
-    Given factors start there if another factorization has been there before.
+    Factors of an earlier factorization of the same ground start where that one ended.
 
     With a graph, which takes many iterations, in the leading directions if the start comes from
     them. Without one the start is so near to the end that they bring nothing.
