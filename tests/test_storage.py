@@ -326,7 +326,7 @@ def test_who_gets_no_help_goes_on_alone(reason: str, monkeypatch: pytest.MonkeyP
             return offers
 
         invited.clear()
-        crew.call(function, ["caller's", "helper's"], (), 1)
+        crew.call(function, ["caller's", "helper's"], (), 1, 1)
         return bool(invited)
 
     def crowded_call() -> bool:

@@ -20,8 +20,8 @@ from ..compiled.threads.team import WORTH_SHARING, Team
 from .cells import Lists, Tiles, by_blocks, cells_of, empty_lists, nearest_centres, rooms
 
 # The share of the neighbours that have to be right, and what the measured share has to be: measured
-# on so many neighbours it is uncertain by about one in a hundred.
-RECALL, _AIM, _MEASURED = 0.95, 0.965, 1280
+# on so many neighbours, of so many samples at least, it is uncertain by about one in a hundred.
+RECALL, _AIM, _MEASURED, _MEASURED_SAMPLES = 0.95, 0.965, 1280, 256
 # A cell has about so many times the root of the number of samples, at least so many: larger cells
 # make comparing with their samples more work, smaller ones comparing with their centres.
 _ROOTS, _LEAST = 0.25, 64
@@ -87,7 +87,7 @@ class Approximate:
     def _look_far_enough(self, team: Team, most: int) -> float:
         """Choose how many cells to look into, at most so many; returns what share is then found."""
         samples, p = self._samples, self._n_neighbors
-        count = min(-(-_MEASURED // p), len(samples.places))
+        count = min(max(-(-_MEASURED // p), _MEASURED_SAMPLES), len(samples.places))
         places = np.sort(samples.places[np.linspace(0, len(samples.places) - 1, count).astype(int)])
         points = samples.points(places)
         near, squares = samples.nearest_of_all(team, points, p, places)
