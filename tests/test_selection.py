@@ -84,7 +84,8 @@ def test_many_samples_and_features_are_condensed(monkeypatch: pytest.MonkeyPatch
     np.testing.assert_allclose(small, same)
     found = choose_components(X, range(2, 9), random_state=0)
     assert found.n_components == 5
-    assert (found.n_samples_used, found.n_features_used) == (200, 40)
+    assert 200 - found.n_outliers <= found.n_samples_used <= 200
+    assert found.n_features_used == 40
 
 
 def test_constant_features_do_no_harm() -> None:
