@@ -14,6 +14,7 @@ from sklearn.neighbors import RadiusNeighborsTransformer
 import reference
 from helpers import converging_or_not, data, difference, make, problem, start
 from seminmf import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
+from seminmf.graph.index import NeighbourIndex, Recipe
 from seminmf.losses import Cauchy, Huber
 from seminmf.models.training import warn_of
 from seminmf.solve.loop import Status
@@ -362,3 +363,13 @@ def test_numbers_beyond_the_range_in_the_units_of_x_are_told() -> None:
         SemiNMF(2, random_state=0).fit(X, sample_weight=np.full(20, 1e12))
     with pytest.raises(ValueError, match=r"alpha_ is beyond .* Rescale X, for example X /"):
         GraphSemiNMF(1, beta=1.0, random_state=0).fit(X * 1e-246)
+
+
+def test_directions_of_a_search_that_do_not_fit_the_features_are_refused() -> None:
+    """In a model file from a stranger they came to an IndexError of `outlier_scores`."""
+    X = data(12, 4)
+    for wrong in (np.zeros(4), np.zeros((3, 2)), np.zeros(())):
+        index = NeighbourIndex(X, 3, Recipe())
+        index.recipe = Recipe(directions=wrong)
+        with pytest.raises(ValueError, match="do not fit 4 features"):
+            Projector(np.ones((4, 2)), alpha=1.0, index=index, training_codes=np.ones((12, 2)))
