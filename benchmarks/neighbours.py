@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.panel.sets import SETS, at_hand, table
+from benchmarks.panel.sets import NAMES, at_hand, table
 from seminmf import FactorKMeans, L21SemiNMF
 from seminmf.data.features import features_of, leading_directions
 from seminmf.graph import index
@@ -92,7 +92,7 @@ def in_directions(X: np.ndarray, k: int, seed: int) -> FactorKMeans:
 
 
 def of_panel(quick: bool) -> Iterator[Row]:
-    for name, (X, y) in ((name, table(name)) for name in SETS if at_hand(name)):
+    for name, (X, y) in ((name, table(name)) for name in NAMES if at_hand(name)):
         k, runs = int(y.max()) + 1, range(1 if quick else 3)
         count = min(2 * k, X.shape[1])
         directions = leading_directions(X, count) if count < X.shape[1] else None
@@ -113,7 +113,7 @@ def of_panel(quick: bool) -> Iterator[Row]:
 
 
 def landmarks(quick: bool) -> Iterator[Row]:
-    for name, (X, y) in ((name, table(name)) for name in SETS if at_hand(name)):
+    for name, (X, y) in ((name, table(name)) for name in NAMES if at_hand(name)):
         if len(X) < 300:
             continue
         k, order = int(y.max()) + 1, np.random.default_rng(0).permutation(len(X))
