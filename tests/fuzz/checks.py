@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 import reference
 from fuzz.cases import SIZES, Array, Case, Own
 from helpers import LOSS_NAMES
+from seminmf.data import CANCELLATION
 
 # What a fit may say while it works.
 _TOLD = re.compile(r"makes the \w+ penalty as small as one likes|graph is not symmetric")
@@ -35,7 +36,7 @@ REFUSALS = {
 # those of (‖a‖ + ‖b‖)²; and J beside that.
 _UNITS, _SQUARE_UNITS, _RELATIVE = 200, 20, 1e-9
 # Residuals below this share of a sample are not told from their squares; by the bytes of a number.
-_CANCELLED = {8: 1e-2, 4: 1e-1}
+_CANCELLED = {size: share**0.5 for size, share in CANCELLATION.items()}
 # Squares of lengths below this share of the largest entry leave the range of numbers; by the bytes
 # of a number.
 _VANISHING = {8: 1e-140, 4: 1e-13}
