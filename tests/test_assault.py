@@ -369,7 +369,5 @@ def test_directions_of_a_search_that_do_not_fit_the_features_are_refused() -> No
     """In a model file from a stranger they came to an IndexError of `outlier_scores`."""
     X = data(12, 4)
     for wrong in (np.zeros(4), np.zeros((3, 2)), np.zeros(())):
-        index = NeighbourIndex(X, 3, Recipe())
-        index.recipe = Recipe(directions=wrong)
         with pytest.raises(ValueError, match="do not fit 4 features"):
-            Projector(np.ones((4, 2)), alpha=1.0, index=index, training_codes=np.ones((12, 2)))
+            NeighbourIndex(X, 3, Recipe(directions=wrong))

@@ -41,6 +41,8 @@ def blas_threads() -> list[int]:
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
+    # From version 3.8 on only the first thread that has set the number may do so again.
+    getattr(OpenBLASController, "clear_controlling_thread", lambda **_: None)(force=True)
     with threadpool_limits(count, user_api="blas"):
         if max(blas_threads()) != count:
             pytest.skip("BLAS has a fixed number of threads here")

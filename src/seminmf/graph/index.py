@@ -82,6 +82,10 @@ class NeighbourIndex:
     ) -> None:  # fmt: skip
         self.samples, self.n_neighbors, self.whole = samples, n_neighbors, whole
         self._recipe, self.transformer = recipe, transformer
+        if isinstance(recipe, Recipe) and recipe.directions is not None:
+            shape, m = np.shape(recipe.directions), samples.shape[1]
+            if len(shape) != 2 or shape[0] != m:  # in a file that was changed
+                raise ValueError(f"directions of shape {shape} do not fit {m} features")
         self._search: Search | None = None
         self._known: KnownRows | None = None
 

@@ -265,9 +265,6 @@ class Projector:
                 f"training samples {samples} and codes {codes} do not fit a basis of shape "
                 f"{self.basis.shape}"
             )
-        directions = self.index.recipe.directions
-        if directions is not None and (np.ndim(directions) != 2 or len(directions) != m):
-            raise ValueError(f"directions of shape {np.shape(directions)} do not fit {m} features")
         if n and self.index.transformer is None and not 1 <= count <= n:
             raise ValueError(f"n_neighbors is {count}, with {n} training samples")
 
