@@ -19,7 +19,7 @@ from ..compiled.state import Samples
 # ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses too many digits when it is this small against what is
 # added up in it: such residuals are computed directly. In double precision the others keep eleven
 # digits; half of an NMF of data with one per cent of noise went into more. By bytes per number.
-CANCELLATION = {8: 1e-5, 4: 1e-2}
+CANCELLATION = {8: 3e-5, 4: 1e-2}
 # Numbers of sparse rows that are made dense at a time.
 _DENSE = 2**17
 
