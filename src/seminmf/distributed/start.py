@@ -209,9 +209,7 @@ def _weighted_sum(shard: Shard) -> FloatArray:
 
 
 def _distances_from(shard: Shard, centre: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-    along = shard.engine.times(centre[:, None])[:, 0]
-    squares = shard.engine.squares - 2 * along + float(np.vdot(centre, centre))
-    return np.sqrt(np.maximum(squares, 0)), shard.share
+    return starts.distances_from(shard.engine, centre[:, None]), shard.share
 
 
 def typical_spread(shards: Shards) -> float:

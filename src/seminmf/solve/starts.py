@@ -289,9 +289,13 @@ def typical_residual(
 def typical_spread(engine: Engine, weights: FloatArray, share: FloatArray | None) -> float:
     """The median distance of a sample from the mean of the weighted samples."""
     centre = engine.adjoint_times(weights[:, None]) / weights.sum()
-    along = engine.times(centre)[:, 0]
-    squares = engine.squares - 2 * along + float(np.vdot(centre, centre))
-    return weighted_median(np.sqrt(np.maximum(squares, 0)), share)
+    return weighted_median(distances_from(engine, centre), share)
+
+
+def distances_from(engine: Engine, centre: FloatArray) -> FloatArray:
+    """Of all samples from a point, given as a column."""
+    squares = engine.squares - 2 * engine.times(centre)[:, 0] + float(np.vdot(centre, centre))
+    return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
 
 def kmeans_start(
