@@ -75,10 +75,14 @@ def make(model: str, k: int, *, penalised: bool | None = None, **parameters: Any
 
 
 def problem(model: Any, X: Any, W: Any = None, n_neighbors: int = 5) -> reference.Problem:
-    """The reference's view of a fitted model; its graph by brute force unless given."""
+    """The reference's view of a fitted model; its graph by brute force unless given, in the
+    directions in which the model has compared samples."""
     dense = X.toarray() if sp.issparse(X) else np.asarray(X)
     if W is None and model.alpha_ > 0:
-        W = reference.neighbour_graph(dense, n_neighbors)
+        directions = model._projector.index.recipe.directions
+        W = reference.neighbour_graph(
+            dense if directions is None else dense @ directions, n_neighbors
+        )
     if sp.issparse(W):
         W = W.toarray()
     return reference.Problem(

@@ -24,7 +24,9 @@ from seminmf import (
     Standardized,
 )
 from seminmf.data import DESCEND, Engine, Rule
+from seminmf.data.features import features_of
 from seminmf.distributed.halo import Crossing, HaloGraph, HaloRows
+from seminmf.graph.index import automatic_recipe
 from seminmf.graph.neighbours import knn_graph
 from seminmf.graph.prepared import NeighbourGraph
 from seminmf.losses import Norm
@@ -192,18 +194,24 @@ def test_sparse_chunks(client: Any) -> None:
     assert found.objective_ == pytest.approx(expected.objective_, rel=1e-8)
 
 
+def automatic_graph(X: Any, k: int) -> sp.csr_array:
+    """That of a fit in memory."""
+    return knn_graph(features_of(X, automatic_recipe(X, k, 5).directions), 5)
+
+
 @pytest.mark.parametrize("solver", ["cd", "mu"])
 @pytest.mark.parametrize("kind", [L21SemiNMF, GraphSemiNMF])
 def test_graph_on_a_cluster(client: Any, kind: Any, solver: str) -> None:
     """J is that of the whole graph, never rises, and ends no higher than in memory."""
     X = blobs()
     model = kind(4, strength=1e-3, solver=solver, random_state=0, max_iter=60, tol=0)
-    expected = kind(**{**model.get_params(), "graph": knn_graph(X, 5)}).fit(X)
+    graph = automatic_graph(X, 4)
+    expected = kind(**{**model.get_params(), "graph": graph}).fit(X)
     model.fit(chunked(X))
     history = model.objective_history_
     assert (np.diff(history) <= 1e-12 * history[:-1]).all()
     codes, basis = model.codes_.compute(), model.components_.T
-    edges = sp.triu(knn_graph(X, 5), 1, format="coo")
+    edges = sp.triu(graph, 1, format="coo")
     power = 2 if kind is GraphSemiNMF else 1
     lengths = np.linalg.norm(codes[edges.row] - codes[edges.col], axis=1)
     residuals = np.linalg.norm(X - codes @ basis.T, axis=1)
@@ -225,7 +233,7 @@ def test_edges_between_workers_do_not_stay_behind(client: Any) -> None:
     rng = np.random.default_rng(0)
     X = 2 * rng.normal(size=(20, 20))[rng.integers(0, 20, 4000)] + rng.normal(size=(4000, 20))
     model = L21SemiNMF(8, random_state=0, tol=1e-5, max_iter=300)
-    expected = clone(model).set_params(graph=knn_graph(X, 5)).fit(X)
+    expected = clone(model).set_params(graph=automatic_graph(X, 8)).fit(X)
     model.fit(chunked(X, 1000))
     assert model.graph_["crossing"] > 0.01
     assert model.objective_ <= 1.001 * expected.objective_
@@ -250,24 +258,26 @@ def test_either_end_of_an_edge_is_held_back_in_turn(turn: int) -> None:
     )
 
 
-def test_neighbours_across_workers_are_the_nearest(client: Any) -> None:
+@pytest.mark.parametrize("graph", ["knn", "auto"])
+def test_neighbours_across_workers_are_the_nearest(client: Any, graph: str) -> None:
     """Every edge of the graph in memory is found, and no other."""
     from seminmf.distributed.dask import DaskTable
     from seminmf.distributed.factorize import _Fit
     from seminmf.models.settings import PARAMETERS, Settings
     from seminmf.problem.strength import Units
 
-    X = blobs(800, 6)
+    X = blobs(800, 9)
     model = L21SemiNMF(3)
     known = {**model._parts, **vars(model)}
     settings = Settings(**{name: known[name] for name in PARAMETERS}).checked(X.shape, X.dtype)
-    fit = _Fit(DaskTable(chunked(X, 150), None, 3), "knn", 5)
+    fit = _Fit(DaskTable(chunked(X, 150), None, 3), graph, 5)
     fit.load(lambda low, high: None, lambda length, total: settings.plan(Units(total, length, 1)))
     inner = fit.shards.map(lambda shard: shard.numbers[shard.graph.inner.pairs[:, :2]])
     table = np.concatenate(fit.shards.map(lambda s: s.numbers[s.graph.crossing.shown]))
     fit.shards.close()
     found = np.concatenate([*inner, table[fit.halo.ends]])
-    expected = sp.triu(knn_graph(X, 5), 1, format="coo")
+    matrix = knn_graph(X, 5) if graph == "knn" else automatic_graph(X, 3)
+    expected = sp.triu(matrix, 1, format="coo")
     pairs = {frozenset(pair) for pair in found.tolist()}
     assert len(found) == len(pairs) == expected.nnz
     assert pairs == {frozenset(pair) for pair in zip(expected.row, expected.col, strict=True)}

@@ -198,12 +198,21 @@ def test_directions_of_a_sparse_matrix(dtype: Any) -> None:
     np.testing.assert_allclose(features_of(X, None), X.toarray())
 
 
-@pytest.mark.parametrize("shape", [(40, 3), (3, 40), (2, 2), (5, 4)])
+@pytest.mark.parametrize("shape", [(3, 40), (5, 400), (40, 11), (400, 350)])
 def test_no_more_directions_than_there_are(shape: tuple[int, int]) -> None:
+    """With as many as the samples span, no distance changes."""
     X = np.random.default_rng(0).normal(size=shape)
     directions = leading_directions(X, 10)
-    assert directions.shape[1] <= min(shape)
-    np.testing.assert_allclose(directions.T @ directions, np.eye(directions.shape[1]), atol=1e-10)
+    assert directions is not None
+    assert directions.shape[1] == min(10, *shape)
+    np.testing.assert_allclose(directions.T @ directions, np.eye(directions.shape[1]), atol=1e-8)
+    if shape[0] <= 10:
+        np.testing.assert_allclose(X @ directions @ directions.T, X, atol=1e-7)
+
+
+@pytest.mark.parametrize("shape", [(40, 3), (2, 2), (5, 4), (40, 10)])
+def test_no_directions_where_there_are_no_more_features(shape: tuple[int, int]) -> None:
+    assert leading_directions(np.ones(shape), 10) is None
 
 
 def test_outliers_do_not_choose_the_directions() -> None:
@@ -229,28 +238,46 @@ def test_known_rows() -> None:
 
 
 def test_the_recipe_follows_from_the_size() -> None:
-    few, many = np.zeros((index.EXACT_SAMPLES, 4)), clusters(index.EXACT_SAMPLES + 1, 30)
-    assert automatic_recipe(few, 2, 5) == Recipe()
+    many = clusters(index.EXACT_SAMPLES + 1, 30)
+    few = many[:-1]
+    assert automatic_recipe(few, 20, 5) == Recipe()
     assert automatic_recipe(many, 20, 5) == Recipe(approximate=True)
-    assert automatic_recipe(many, 3, 200) == Recipe()  # lists as long as that are no shortcut
-    found = automatic_recipe(many, 3, 5)
-    assert found.approximate
-    assert found.directions is not None
-    assert found.directions.shape == (30, 6)
+    assert automatic_recipe(many, 20, 200) == Recipe()  # lists as long as that are no shortcut
+    for X in (few, many):
+        found = automatic_recipe(X, 3, 5)
+        assert found.approximate is (X is many)
+        assert found.directions is not None
+        assert found.directions.shape == (30, 6)
 
 
 @pytest.mark.parametrize("model", GRAPH_MODELS)
-def test_for_few_samples_auto_is_knn(model: str) -> None:
-    X, new = clusters(300, 8), clusters(20, 8, 1)
+def test_for_few_samples_and_features_auto_is_knn(model: str) -> None:
+    X, new = clusters(300, 6), clusters(20, 6, 1)
     auto = make(model, 3, max_iter=20, tol=0).fit(X)
     knn = make(model, 3, max_iter=20, tol=0, graph="knn").fit(X)
     np.testing.assert_array_equal(auto.codes_, knn.codes_)
     np.testing.assert_array_equal(auto.transform(new), knn.transform(new))
     assert auto.graph_ == knn.graph_
     assert auto.graph_ == {
-        "search": "exact", "samples": 300, "edges": auto.graph_["edges"], "features": 8,
+        "search": "exact", "samples": 300, "edges": auto.graph_["edges"], "features": 6,
         "recall": 1.0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_noise_in_many_features_does_not_hide_neighbours(model: str) -> None:
+    """Two clusters, which noise hides from a search in all features."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(2, size=300)
+    X = rng.normal(size=(300, 100))
+    X[:, :3] += 3 * kind[:, None] - 1.5
+    together = {}
+    for graph in ("auto", "knn"):
+        fitted = make(model, 2, graph=graph, max_iter=2, tol=0).fit(X)
+        links = fitted._links.tocoo()
+        together[graph] = (kind[links.row] == kind[links.col]).mean()
+        assert fitted.graph_["features"] == (4 if graph == "auto" else 100)
+    assert together["auto"] > 0.95 > together["knn"]
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from helpers import (
     value,
 )
 from seminmf import NMF, L21SemiNMF, SemiNMF
+from seminmf.data.axes import eigenvectors
 from seminmf.data.samples import typical_length
-from seminmf.solve.starts import eigenvectors
 
 kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
 solvers = pytest.mark.parametrize("solver", ["cd", "mu"])

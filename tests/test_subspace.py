@@ -220,7 +220,7 @@ def test_directions_of_compressed_samples(spaces: list[Space]) -> None:
 def test_a_compression_that_waits_is_made_after_the_subspace(
     spaces: list[Space], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seminmf.solve.factorize.starts.few_samples", lambda engine: False)
+    monkeypatch.setattr("seminmf.solve.factorize.few_samples", lambda engine: False)
     X = cone(60, 400, 2, noise=0.5)
     with converging_or_not():
         found = L21SemiNMF(2, tol=0, max_iter=300).fit(X)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import cluster_page, clusters
+from . import cluster_page, clusters, costs
 from .sets import NAMES, at_hand
 
 PAGE = Path(__file__).parents[2] / "docs" / "panel.md"
@@ -32,13 +32,17 @@ def main() -> None:
         "--again", action="append", default=[], metavar="METHOD",
         help="measure methods whose name contains this again",
     )  # fmt: skip
+    parser.add_argument("--costs", action="store_true", help="measure seconds again as well")
     arguments = parser.parse_args()
     absent = [name for name in NAMES if not at_hand(name)]
     if absent:
         parser.error(f"not at hand: {', '.join(absent)}; see benchmarks/panel/sets.py")
     again = {name for name in clusters.METHODS if any(part in name for part in arguments.again)}
     rows = clusters.measure(arguments.runs, again)
-    PAGE.write_text(f"{_HEAD}\n{cluster_page.section(rows)}", encoding="utf-8")
+    if arguments.costs:
+        costs.measure()
+    sections = (_HEAD, cluster_page.section(rows), costs.section())
+    PAGE.write_text("\n".join(sections), encoding="utf-8")
     print(PAGE.read_text(encoding="utf-8"))
 
 

@@ -67,14 +67,14 @@ CONSTANTS = (
     ),
     # Where it starts.
     _row(
-        "solve.starts", "EXACT_SIZE", (100, 200, 300, 500, 1_000),
+        "data.axes", "EXACT_SIZE", (100, 200, 300, 500, 1_000),
         "semi-uspst images semi-images wide wide-alone",
     ),
     _row(
-        "solve.starts", "OVERSAMPLING", (0, 3, 6, 12, 24),
+        "data.axes", "OVERSAMPLING", (0, 3, 6, 12, 24),
         "semi-uspst images images-40 semi-images",
     ),
-    _row("solve.starts", "POWER_PASSES", (1, 2, 3, 4), "images images-40 semi-images"),
+    _row("data.axes", "POWER_PASSES", (1, 2, 3, 4), "images images-40 semi-images"),
     _row("solve.starts", "ROUNDS", (1, 2, 3, 5), "semi-waveform semi-uspst semi-images"),
     _row("solve.starts", "NEAR_ORIGIN", (0.0, 0.05, 0.2, 0.4, 0.8), "positive positive-semi"),
     # Where X is cut.

@@ -8,44 +8,34 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
+from .axes import SEED, leading_axes
 from .engine import Engine
+from .samples import typical_length
 from .stream import Stream
-from .subspace import krylov_features
 
-# Samples shorter than this share of the longest weigh as if they were so long.
+# Samples shorter than this share of a typical length weigh as if they were so long.
 _SHORTEST = 1e-6
 
 
-def leading_directions(X: Any, count: int) -> FloatArray:
+def leading_directions(X: Any, count: int) -> FloatArray | None:
     """Orthonormal directions along which the samples are long, the leading first; m × ``count``.
 
-    A sample weighs by one over its length, so that a few far outliers do not choose directions for
-    themselves. No fewer than the rank of X, and no more than there can be.
+    A sample counts by its direction alone, so that outliers do not choose directions for
+    themselves. None where there are no more features than that: samples are compared by all.
     """
+    if X.shape[1] <= count:
+        return None
     with Engine(X, count) as engine:
-        lengths = np.sqrt(engine.squares)
-        weights = 1 / np.maximum(lengths, max(_SHORTEST * float(lengths.max()), 1e-300))
-        weights = weights.astype(engine.dtype)
-        width = krylov_width(count, X.shape)
-        directions, features = krylov_features(engine, width, weights)
-    return leading_of(directions, moment_of(features, weights), count)
+        weights = equal_weights(engine.squares, typical_length(engine.squares, None))
+        weights = weights.astype(engine.dtype)[:, None]
+        axes, _ = leading_axes(engine, count, weights, np.random.RandomState(SEED), more=False)
+    return np.ascontiguousarray(axes[:, :count], engine.dtype)
 
 
-def krylov_width(count: int, shape: tuple[int, int]) -> int:
-    """Half as many directions as ``count`` leading ones are looked for in."""
-    return min(-(-count // 2) + 3, shape[1] // 2, shape[0] // 2)
-
-
-def moment_of(features: FloatArray, weights: FloatArray) -> FloatArray:
-    """Fᵀ(w∘F)."""
-    moment: FloatArray = features.T.astype(np.float64) @ (weights[:, None] * features)
-    return moment
-
-
-def leading_of(directions: FloatArray, moment: FloatArray, count: int) -> FloatArray:
-    """The leading directions in the span of some, where the samples have this moment."""
-    axes = np.linalg.eigh(moment)[1][:, ::-1][:, :count]
-    return np.ascontiguousarray(directions @ axes.astype(directions.dtype))
+def equal_weights(squares: FloatArray, length: float) -> FloatArray:
+    """Weights that make all samples as long as a typical one, but for those of nearly no length."""
+    lengths = np.maximum(np.sqrt(squares), _SHORTEST * length)
+    return np.asarray((length / lengths) ** 2 if length > 0 else np.ones_like(lengths))
 
 
 def features_of(X: Any, directions: FloatArray | None) -> FloatArray:

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from .._types import FloatArray
 from .._words import counted
 from ..data import Space, Subspace
-from ..data.features import krylov_width, leading_of
+from ..data.axes import SEED
 from ..data.samples import typical_length
 from ..data.subspace import OVERSAMPLING, krylov_directions
-from ..graph.index import many_samples
+from ..graph.index import DIRECTIONS, many_samples
 from ..problem.losses import Loss, Norm
 from ..problem.objective import Objective
 from ..problem.stationarity import kkt_from_sums
@@ -123,9 +123,8 @@ class _Fit:
     def _find_graph(self) -> None:
         """Place samples so that few neighbours are parted, and have the shards know their edges."""
         n, given = self.table.shape[0], not isinstance(self._graph, str)
-        auto = not given and self._graph == "auto"
-        approximate = auto and many_samples(n, self._n_neighbors)
-        directions = self._comparing_directions() if approximate or given else None
+        exact = not given and self._graph == "knn"
+        directions = None if exact else self._comparing_directions()
         self.shards.map(steps.set_features, directions)
         cells = cells_of(self.shards, n, len(self.shards))
         if len(self.shards) > 1:
@@ -136,6 +135,7 @@ class _Fit:
             self.halo = split_graph(self.shards, matrix, self.shards.map(steps.size))
             return
         self.directions = directions
+        approximate = not exact and many_samples(n, self._n_neighbors)
         self.halo = find_neighbours(self.shards, cells, self._n_neighbors, approximate=approximate)
 
     def _krylov_directions(self, loss: Loss, width: int) -> FloatArray:
@@ -147,12 +147,13 @@ class _Fit:
 
     def _comparing_directions(self) -> FloatArray | None:
         """Those along which samples are compared; None for all features. See `graph.index`."""
-        count = 2 * self.plan.n_components
-        if self.table.shape[1] <= count:
+        shape, count = self.table.shape, DIRECTIONS * self.plan.n_components
+        if shape[1] <= count:
             return None
-        found = self._krylov_directions(Norm(), krylov_width(count, self.table.shape))
-        moment = start.total(self.shards.map(steps.moment_along, found))
-        return leading_of(found, moment, count)
+        self.shards.map(steps.weigh_equally, self.plan.length)
+        rng, dtype = np.random.RandomState(SEED), self.table.dtype
+        axes: FloatArray = start.leading_axes(self.shards, shape, count, rng, dtype)
+        return np.ascontiguousarray(axes[:, :count])
 
     # Runs
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._types import FloatArray, IntArray
 from ..data import Engine, power_of_two
+from ..data.axes import EXACT_SIZE, OVERSAMPLING, POWER_PASSES, SEED, eigenvectors
 from ..data.samples import weighted_median
 from ..problem.basis import Basis, LeastSquaresBasis
 from ..solve import starts
@@ -48,19 +49,19 @@ def _turn(shard: Shard, turn: FloatArray) -> None:
     shard.scores = shard.scores @ turn
 
 
-def _leading_axes(shards: Shards, shape: tuple[int, int], k: int, rng: Any, dtype: Any) -> Any:
+def leading_axes(shards: Shards, shape: tuple[int, int], k: int, rng: Any, dtype: Any) -> Any:
     """Leading directions of the weighted rows, whose scores stay with the shards."""
     n, m = shape
-    width = min(k + starts.OVERSAMPLING, n, m)
-    if m <= starts.EXACT_SIZE:
-        axes = starts.eigenvectors(total(shards.map(_moment)), width).astype(dtype, copy=False)
+    width = min(k + OVERSAMPLING, n, m)
+    if m <= EXACT_SIZE:
+        axes = eigenvectors(total(shards.map(_moment)), width).astype(dtype, copy=False)
         shards.map(_score, axes)
         return axes
     directions = rng.standard_normal((m, width)).astype(dtype)
-    for _ in range(starts.POWER_PASSES):
+    for _ in range(POWER_PASSES):
         directions = total(shards.map(square_times, np.linalg.qr(directions)[0]))
     directions = np.linalg.qr(directions)[0]
-    turn = starts.eigenvectors(total(shards.map(_score, directions)), width)
+    turn = eigenvectors(total(shards.map(_score, directions)), width)
     shards.map(_turn, turn)
     return directions @ turn
 
@@ -198,7 +199,7 @@ def _left_over(shard: Shard, k: int) -> tuple[FloatArray, FloatArray | None]:
 
 def typical_residual(shards: Shards, shape: tuple[int, int], k: int, dtype: Any) -> float:
     """See `solve.starts.typical_residual`; the weights are those that were kept last."""
-    _leading_axes(shards, shape, k, np.random.RandomState(starts.SEED), dtype)
+    leading_axes(shards, shape, k, np.random.RandomState(SEED), dtype)
     return _median(shards.map(_left_over, k))
 
 
@@ -241,7 +242,7 @@ def make_start(plan: Plan, engine: RemoteEngine, rng: Any, number: int) -> Float
         shards.map_each(_random_codes, seeds)
         return basis
     shards.map(weigh, plan.loss, SHORTEST * plan.length)
-    axes = _leading_axes(shards, shape, k, rng, dtype)
+    axes = leading_axes(shards, shape, k, rng, dtype)
     if plan.nonnegative:
         kept = axes[:, :k]
         plus, minus = total(shards.map(_energies, kept))

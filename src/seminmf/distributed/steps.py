@@ -8,7 +8,7 @@ import numpy as np
 
 from .._types import FloatArray
 from ..data import Engine
-from ..data.features import moment_of
+from ..data.features import equal_weights
 from ..problem.objective import Objective
 from ..problem.stationarity import stationarity_sums
 from ..solve.projection import solve_codes
@@ -27,14 +27,15 @@ def size(shard: Shard) -> int:
     return shard.engine.n_samples
 
 
+def weigh_equally(shard: Shard, length: float) -> None:
+    """Keep the weights by which directions are looked for."""
+    shard.weights = equal_weights(shard.engine.squares, length).astype(shard.engine.dtype)
+
+
 def set_features(shard: Shard, directions: FloatArray | None) -> None:
     """Features by which neighbours are found: those of X itself without directions."""
     engine = shard.engine
     shard.features = engine.all_rows() if directions is None else engine.times(directions)
-
-
-def moment_along(shard: Shard, directions: FloatArray) -> FloatArray:
-    return moment_of(shard.engine.times(directions), shard.weights)
 
 
 def add_subspace(shard: Shard, directions: FloatArray) -> None:

@@ -25,7 +25,9 @@ from .approximate import Approximate, worth_it
 from .exact import Exact, Search
 from .neighbours import links_of, transformer_links
 
-# Up to this many samples exact search in all features is at most as slow as the rest of a fit
+# Neighbours are looked for in so many leading directions for each component (docs/panel.md).
+DIRECTIONS = 2
+# Up to this many samples exact search is at most as slow as the rest of a fit
 # (benchmarks/neighbours.py).
 EXACT_SAMPLES = 10_000
 
@@ -47,12 +49,9 @@ class Recipe:
 
 
 def automatic_recipe(X: Any, n_components: int, n_neighbors: int) -> Recipe:
-    """Exact and in all features for few samples, else approximate in the leading directions."""
-    n, m = X.shape
-    if not many_samples(n, n_neighbors):
-        return Recipe()
-    count = 2 * n_components
-    return Recipe(approximate=True, directions=leading_directions(X, count) if m > count else None)
+    """In the leading directions; exact for few samples, else approximate."""
+    directions = leading_directions(X, DIRECTIONS * n_components)
+    return Recipe(many_samples(X.shape[0], n_neighbors), directions)
 
 
 def many_samples(n_samples: int, n_neighbors: int) -> bool:

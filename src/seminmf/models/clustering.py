@@ -194,11 +194,11 @@ class FactorKMeans(
         self.seed_ = drawn_seed(self.random_state)
         rng = check_random_state(self.random_state if self.seed_ is None else self.seed_)
         factorizer = clone(self.factorizer)
-        if "random_state" in factorizer.get_params() and factorizer.random_state is None:
+        if getattr(factorizer, "random_state", 0) is None:
             factorizer.set_params(random_state=rng.randint(2**31 - 1))
         n_clusters = self.n_clusters
         if n_clusters is None:
-            n_clusters = factorizer.get_params().get("n_components")
+            n_clusters = getattr(factorizer, "n_components", None)
         n_clusters = check_integer("n_clusters", n_clusters, 1)
         if n_clusters > X.shape[0]:
             raise ValueError(

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray, IntArray
 from ..data import Engine, Stream, divided, entry_range, graph_size, squares_of, unit_of
-from ..data.features import features_of, leading_directions
+from ..data.features import features_of
 from ..data.samples import checksum, distinct_rows, typical_length
 from ..graph import neighbours as graphs
 from ..graph.index import (
@@ -26,7 +26,6 @@ from ..graph.index import (
     Recipe,
     automatic_recipe,
     index_of_features,
-    many_samples,
 )
 from ..problem.strength import Units
 from ..solve.factorize import Ground, factorize
@@ -182,22 +181,21 @@ def _graph_of_stream(
     """The graph matrix of samples that are in memory some at a time, an index of some that stand
     for all, and what ``graph_`` says.
     """
-    (n, m), k = X.shape, settings.n_components
-    directions = leading_directions(X, 2 * k) if m > 2 * k else None
+    n, k = X.shape[0], settings.n_components
     p = min(settings.n_neighbors, n - 1)
+    recipe = automatic_recipe(X, k, p)
     with Engine(X, k) as engine:
         some = engine.chosen(_landmarks(n).tolist())
-    recipe = Recipe(directions=directions)
-    index = NeighbourIndex(some, min(p, len(some)), recipe, whole=len(some) == n)
+    own = Recipe(directions=recipe.directions)
+    index = NeighbourIndex(some, min(p, len(some)), own, whole=len(some) == n)
     if sp.issparse(settings.graph):
         matrix = graphs.given_graph(settings.graph, n)
         return matrix, index, {"search": "given", "samples": n, "edges": matrix.nnz // 2}
-    approximate = many_samples(n, p)
-    features = features_of(X, directions)
-    search = index_of_features(features, p, approximate=approximate)
+    features = features_of(X, recipe.directions)
+    search = index_of_features(features, p, approximate=recipe.approximate)
     matrix = graphs.symmetric(graphs.links_of(search.neighbours(), n))
     made = {
-        "search": "approximate" if approximate else "exact", "samples": n,
+        "search": "approximate" if recipe.approximate else "exact", "samples": n,
         "edges": matrix.nnz // 2, "features": features.shape[1], "recall": search.recall,
     }  # fmt: skip
     return matrix, index, made

@@ -20,6 +20,7 @@ from ..data import (
     Space,
     leading_subspace,
 )
+from ..data.axes import few_samples, reduced
 from ..graph.prepared import NeighbourGraph
 from ..problem.losses import Norm
 from ..problem.objective import Objective
@@ -66,7 +67,7 @@ def _space(
     if not looks_at_data(plan, number) or plan.nonnegative:
         return Space(engine)
     # With more than a few samples it waits: compressing all of them early was slower.
-    most = np.inf if starts.few_samples(engine) else 0.0
+    most = np.inf if few_samples(engine) else 0.0
     space = compression.at_once(most) or Space(engine)
     if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
         weights = _start_weights(plan, engine, share)
@@ -129,10 +130,10 @@ def _make_start(
     n, m, k = engine.n_samples, engine.n_features, plan.n_components
     if not looks_at_data(plan, number):
         return starts.random_start(n, m, k, rng, engine.dtype, 0.0 if plan.nonnegative else -1.0)
-    if plan.nonnegative or not starts.few_samples(engine):
+    if plan.nonnegative or not few_samples(engine):
         basis, codes = _data_start(plan, engine, share, rng)
     else:
-        small, lift = starts.reduced(engine)
+        small, lift = reduced(engine)
         basis, codes = _data_start(plan, small, share, rng)
         basis = lift(basis)
     if plan.nonnegative:

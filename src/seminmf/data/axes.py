@@ -1,0 +1,106 @@
+"""The directions along which samples are long: leading axes of X, whose rows may be weighted.
+
+A run starts from them (`solve.starts`), and neighbours are looked for in them (`features`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+
+from .._types import FloatArray
+from .engine import Engine
+
+# Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
+# beyond from a randomised range finder with so many extra directions and passes.
+EXACT_SIZE, OVERSAMPLING, POWER_PASSES = 300, 6, 2
+# For directions that are the same each time: equal data have equal scales and neighbours.
+SEED = 0
+
+
+def leading_axes(
+    engine: Engine, rank: int, weights: FloatArray, rng: np.random.RandomState, *, more: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Orthonormal leading directions A of the weighted rows, and the scores X A.
+
+    There are ``rank`` or more; with ``more`` a few more if there can be, the last less exact.
+    """
+    n, m = engine.n_samples, engine.n_features
+    width = min(rank + OVERSAMPLING, n, m)
+    if m <= EXACT_SIZE:
+        moment = engine.weighted_moment(weights)
+        axes = eigenvectors(moment, width if more else min(rank, width))
+        return axes, engine.times(axes.astype(engine.dtype, copy=False))
+    if few_samples(engine):
+        small, lift = reduced(engine)
+        axes, scores = leading_axes(small, rank, weights, rng, more=more)
+        return lift(axes), scores
+    directions = rng.standard_normal((m, width)).astype(engine.dtype)
+    for _ in range(POWER_PASSES):
+        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0])
+    directions = np.linalg.qr(directions)[0]
+    scores = engine.times(directions)
+    turn = eigenvectors(scores.T @ (weights * scores), width)
+    return directions @ turn, scores @ turn
+
+
+def eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
+    """Eigenvectors of the largest eigenvalues, largest first.
+
+    By a tridiagonal matrix and its relatively robust representations. LAPACK's driver evr does the
+    same for all eigenvectors, but turns to bisection for some of them, and takes up to twice as
+    long; here it is for what cannot be done so.
+    """
+    size = len(symmetric)
+    first = size - count
+    sytrd, stemr, ormqr = _eigensolvers(symmetric.dtype)
+    if size > 1:
+        # Room for blocks of columns, where there are enough of them for blocks to be faster.
+        room = 32 * size if size > 64 else 1
+        reflections, diagonal, neighbours, scales, _ = sytrd(symmetric.T, lower=1, lwork=room)
+        if isfinite(diagonal.sum()):
+            beside = np.empty_like(diagonal)  # one more place than there are neighbours
+            beside[:-1], beside[-1] = neighbours, 0
+            # The 2 asks for eigenvectors by number.
+            _, _, turned, failure = stemr(diagonal, beside, 2, 0, 0, first + 1, size)
+            if failure == 0:
+                vectors = np.array(turned[:, count - 1 :: -1], order="C")
+                vectors[1:] = ormqr("L", "N", reflections[1:, :-1], scales, vectors[1:], count)[0]
+                return vectors
+    return np.array(la.eigh(symmetric, subset_by_index=[first, size - 1])[1][:, ::-1], order="C")
+
+
+@lru_cache(maxsize=2)
+def _eigensolvers(dtype: Any) -> Any:
+    """To a tridiagonal matrix, its eigenvectors, and back."""
+    return la.get_lapack_funcs(("sytrd", "stemr", "ormqr"), dtype=dtype)
+
+
+def few_samples(engine: Engine) -> bool:
+    """Whether a start is found faster in the span of the samples than in all features."""
+    few = engine.n_samples <= EXACT_SIZE and engine.n_samples < engine.n_features
+    return few and engine.whole
+
+
+def reduced(engine: Engine) -> tuple[Engine, Callable[[FloatArray], FloatArray]]:
+    """The samples as points in their own span, and the way back for a basis.
+
+    X = L Qᵀ with L = E√Λ from the eigenvectors of X Xᵀ: a rotation of the features, good to half
+    the digits, which is enough for a start.
+    """
+    values, vectors = np.linalg.eigh(engine.gram.astype(np.float64))
+    kept = values > len(values) * np.finfo(engine.dtype).eps * max(values[-1], 0)
+    lengths = np.sqrt(values[kept])
+    back = (vectors[:, kept] / lengths).astype(engine.dtype)
+    points = np.ascontiguousarray(vectors[:, kept] * lengths, engine.dtype)
+    small = Engine(points, engine.n_samples, squares=engine.squares, team=engine.team)
+
+    def lift(basis: FloatArray) -> FloatArray:
+        return engine.adjoint_times(back @ basis)
+
+    return small, lift
