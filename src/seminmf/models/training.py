@@ -243,7 +243,7 @@ class Training:
         check.check_range(low, high, settings.nonnegative, X.dtype)
         settings.check_proportions(max(-low, high), X.dtype)
         unit = unit_of(max(-low, high), X.dtype)
-        X, settings = divided(X, unit), settings.in_units(unit)
+        loss, X, settings = settings.loss, divided(X, unit), settings.in_units(unit)
         samples = _taking_part(X, settings, weights)
         if samples.member is not None and sp.issparse(settings.graph):
             kept = np.flatnonzero(samples.member >= 0)
@@ -253,6 +253,7 @@ class Training:
         squares = squares_of(data)
         total = data.shape[0] if share is None else share.sum()
         units = Units(float(total), typical_length(squares, share), settings.loss.power)
+        settings.check_loss(units.length, X.dtype, loss)
         matrix, links, index, made = None, None, None, None
         landmarks = None
         plan = settings.plan(units)
