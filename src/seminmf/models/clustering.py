@@ -205,7 +205,11 @@ class FactorKMeans(
                 f"n_clusters={n_clusters} is larger than the number of samples, "
                 f"n_samples = {X.shape[0]}; choose fewer clusters."
             )
-        codes = np.asarray(factorizer.fit_transform(X))
+        from ..compiled.threads.turns import Turn
+
+        with Turn(X.shape[0] * X.shape[1] * n_clusters):
+            codes = np.asarray(factorizer.fit_transform(X))
+            self._cluster(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
         if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
             warnings.warn(
                 "No part is in use, because the penalties cost more than parts explain, and all "
@@ -213,7 +217,6 @@ class FactorKMeans(
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self._cluster(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
         return self
 
     def _cluster(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray, IntArray
+from ..compiled.threads.turns import Turn
 from ..data import Engine, Stream, divided, entry_range, graph_size, squares_of, unit_of
 from ..data.features import features_of, leading_directions
 from ..data.samples import checksum, distinct_rows, typical_length
@@ -211,7 +212,8 @@ def train(
     Complain, unless told not to, where it ends before it has converged.
     """
     settings = settings.checked(X.shape, X.dtype)
-    trained = Training.of(X, settings, weights).fit(settings)
+    with Turn(X.shape[0] * X.shape[1] * settings.n_components):
+        trained = Training.of(X, settings, weights).fit(settings)
     warn_of(trained.solution, settings if complain else replace(settings, tol=0.0))
     return trained
 
