@@ -140,11 +140,10 @@ def check_seed(random_state: Any) -> Any:
         return _Late(random_state)
     try:
         return check_random_state(random_state)
-    except ValueError:
+    except ValueError as error:
         raise ValueError(
-            "random_state must be None, an integer from 0 to 2**32 - 1 or a numpy.random."
-            f"RandomState, got {random_state!r}. Draw a seed from a numpy.random.Generator: "
-            "int(rng.integers(2**32))."
+            f"random_state: {error}. Pass None, an integer from 0 to 2**32 - 1 or a numpy.random."
+            "RandomState; of a Generator rng, for example int(rng.integers(2**32))."
         ) from None
 
 
