@@ -208,14 +208,14 @@ class FactorKMeans(
 
         with Turn(X.shape[0] * X.shape[1] * n_clusters):
             codes = np.asarray(factorizer.fit_transform(X))
+            if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
+                warnings.warn(
+                    "No part is in use, because the penalties cost more than parts explain, and "
+                    "all samples are in one cluster. Choose a smaller strength.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
             self._cluster(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
-        if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
-            warnings.warn(
-                "No part is in use, because the penalties cost more than parts explain, and all "
-                "samples are in one cluster. Choose a smaller strength.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
         return self
 
     def _cluster(
