@@ -21,7 +21,7 @@ from sklearn.datasets import make_blobs
 import seminmf
 
 ROWS = Path(__file__).parents[1] / "docs" / "at-once.csv"
-SHAPES = ((6_000, 40), (2_000, 21), (400, 20))
+SHAPES = ((6_000, 40), (2_000, 21), (1_000, 20), (400, 20))
 COUNTS = (2, 4)
 K = 8
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ settings.register_profile(
     "seminmf", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate)
 )
 settings.load_profile("seminmf")
+
+# A run in the background has Ctrl-C switched off, and tests that press it would wait for it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

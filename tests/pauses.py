@@ -78,12 +78,13 @@ def compare(fits: int, seed: int) -> int:
     from threadpoolctl import threadpool_limits
 
     import seminmf.data.cutting as cutting
-    from seminmf.compiled.threads import phases, team
+    from seminmf.compiled.threads import phases, team, turns
 
     warnings.simplefilter("ignore")
     assert phases._PAUSE == _LONGEST
     team._WORTH_HELPING = team.WORTH_SHARING = 0.0  # small fits are shared as well
     cutting._SMALL = 0
+    turns._SMALL = 0.0  # and do not wait for each other
     work = kinds()
     with threadpool_limits(1, user_api="blas"):
         expected = [fit() for fit in work]

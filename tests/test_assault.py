@@ -108,6 +108,43 @@ def test_numbers_out_of_proportion_to_data_of_ordinary_size(
         GraphSemiNMF(3, **wrong).fit(X)
 
 
+@pytest.mark.parametrize(("single", "least"), [(False, 1e-10), (True, 1e-6)])
+def test_a_scale_of_the_loss_out_of_proportion(single: bool, least: float) -> None:
+    """Where it tells round-off from nothing; Huber's loss does not, it becomes the norm there."""
+    X = data(30, 6).astype(np.float32 if single else np.float64)
+    length = float(np.median(np.linalg.norm(X, axis=1)))
+    message = r"loss=Cauchy\(.* is out of all proportion to X"
+    with converging_or_not():
+        for scale in (least * length / 3, 1e-44 * length):
+            for unit in (1.0, 2.0**-60, 2.0**60):
+                with pytest.raises(ValueError, match=message):
+                    RobustSemiNMF(3, loss=Cauchy(scale * unit)).fit(X * X.dtype.type(unit))
+        RobustSemiNMF(3, loss=Cauchy(10 * least * length), random_state=0).fit(X)
+        near = RobustSemiNMF(3, loss=Huber(least * length / 3), random_state=0).fit(X)
+        norm = RobustSemiNMF(3, loss="norm", random_state=0).fit(X)
+    assert near.objective_ == pytest.approx(norm.objective_, rel=1e-3)
+
+
+def test_factors_whose_squares_are_out_of_range() -> None:
+    """A fit that went on from codes of 1e20 in single precision ended at zero."""
+    X = data(40, 6).astype(np.float32)
+    given: dict[str, Any] = {"strength": 1e-3, "tol": 0, "max_iter": 4, "warm_start": True}
+    with converging_or_not():
+        # β follows from α and the strength, and only the product of the two counts.
+        plain, far = (L21SemiNMF(3, alpha=a, **given).fit(X) for a in (1.0, 2.0**-70))
+        assert far.codes_.max() > 1e20
+        assert far.objective_ == pytest.approx(plain.objective_, rel=1e-5)
+        assert far.kkt_residual_ == pytest.approx(plain.kkt_residual_, rel=1e-2)
+        new = np.random.default_rng(0).normal(size=(5, 6)).astype(np.float32)
+        found, expected = (m.inverse_transform(m.transform(new)) for m in (far, plain))
+        assert difference(found, expected) < 1e-3
+        before = far.objective_
+        plain.fit(X)
+        far.fit(X)
+    assert far.objective_ <= before
+    assert far.objective_ == pytest.approx(plain.objective_, rel=1e-5)
+
+
 def test_the_objective_is_that_of_the_factors() -> None:
     """Where parts cancel each other, residuals are not known from products."""
     rng = np.random.default_rng(0)

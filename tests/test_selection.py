@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
@@ -23,7 +24,7 @@ from seminmf.selection import (
     stability,
 )
 from seminmf.selection import blocks as blocks_module
-from seminmf.selection.blocks import Blocks, condensed, foretold, most_parts, usual_folds
+from seminmf.selection.blocks import Blocks, _Cut, condensed, foretold, most_parts, usual_folds
 from seminmf.selection.components import _further, usual_candidates
 from seminmf.selection.consensus import _agreed
 from seminmf.selection.evidence import _crossed_error
@@ -120,6 +121,30 @@ def test_a_factorization_grows_by_what_is_left(shape: tuple[int, int]) -> None:
         left[k] = np.square(X - codes @ basis.T).sum()
         assert left[k] < 1.02 * SemiNMF(k, random_state=0).fit(X).objective_
     assert left[9] < left[5] < left[3]
+
+
+def test_a_new_part_points_where_more_is_left() -> None:
+    X = np.random.default_rng(0).gamma(1.0, size=(60, 8)) ** 2
+    with Growth(X, 4) as growth:
+        last = growth.to(2)
+        basis, codes = growth._with_more(last, 2)
+        left = growth._space.engine.all_rows() - last[1] @ growth._space.lower(last[0]).T
+    along = left @ basis[:, 2:]
+    np.testing.assert_allclose(codes[:, 2:], np.maximum(along, 0), atol=1e-9)
+    ahead, behind = (np.square(np.maximum(side, 0)).sum(axis=0) for side in (along, -along))
+    assert (ahead > behind).all()
+
+
+def test_blocks_are_foretold_with_weights() -> None:
+    """By weighted least squares, in another way than by normal equations."""
+    rng = np.random.default_rng(0)
+    cut = _Cut(*(rng.normal(size=shape) for shape in ((30, 7), (30, 4), (9, 7), (9, 4))))
+    basis, codes, weights = rng.normal(size=(7, 3)), rng.random((30, 3)), rng.random(30) ** 4
+    root = np.sqrt(weights)[:, None]
+    continued = np.linalg.lstsq(root * codes, root * cut.B, rcond=None)[0]
+    of_others = np.array([nnls(basis, x)[0] for x in cut.C])
+    expected = np.linalg.norm(cut.D - of_others @ continued, axis=1)
+    np.testing.assert_allclose(cut.errors(basis, codes, weights), expected, rtol=1e-6)
 
 
 def test_parts_keep_their_places_as_they_become_more() -> None:

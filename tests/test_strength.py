@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from seminmf import FactorKMeans, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
-from seminmf.losses import Huber
+from seminmf.losses import Huber, Norm, SquaredNorm
 from seminmf.metrics import majority_accuracy
+from seminmf.problem.strength import automatic_strength
 from seminmf.sources import ArraySource
 
 # λ₀ of problem/strength.py.
@@ -67,6 +68,16 @@ def test_samples_around_the_origin() -> None:
     t = typical_residual(X, 3, np.ones(len(X)))
     expected = LARGEST * (1 - t**2) ** (4 / 3)
     assert fitted(GraphSemiNMF, X).strength_ == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_samples_that_are_hardly_apart(power: int) -> None:
+    """From a thousandth of their length on nobody asks how near to their centre they are."""
+    loss = Norm() if power == 1 else SquaredNorm()
+    least = automatic_strength(loss, 1.0, 1e-3, 0.0, power)
+    for spread in (1e-4, 1e-12, 0.0):
+        assert automatic_strength(loss, 1.0, spread, 0.0, power) == least > 0
+    assert automatic_strength(loss, 1.0, 2e-3, 0.0, power) != least
 
 
 def test_a_constant_does_not_make_all_codes_one() -> None:

@@ -25,7 +25,7 @@ from threadpoolctl import (
 
 from helpers import Array, data, start
 from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
-from seminmf.compiled.threads import cores
+from seminmf.compiled.threads import cores, turns
 from seminmf.compiled.threads.crew import Crew
 from seminmf.compiled.threads.scikit_learn import ScikitLearn
 from seminmf.data import Engine
@@ -253,6 +253,50 @@ def test_a_fit_inside_the_callback_of_another() -> None:
     assert outer == plain
     assert len(inner) == 5
     assert all(found == plain for found in inner)
+
+
+def test_small_fits_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_PATIENCE", 60.0)
+    X, seen = data(100, 10), []
+    together = threading.Barrier(3)
+
+    def work(place: int) -> None:
+        def watch(progress: Any) -> None:
+            seen.append(place)
+            time.sleep(1e-3)  # lets the others have the interpreter
+
+        together.wait()
+        L21SemiNMF(3, max_iter=5, tol=0, callback=watch).fit(X)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+    assert len(seen) == 15
+    assert all(len(set(seen[first : first + 5])) == 1 for first in (0, 5, 10)), seen
+
+
+def test_nobody_has_to_wait_for_a_turn() -> None:
+    X, inner = data(100, 10), []
+
+    def watch(progress: Any) -> None:
+        with ThreadPoolExecutor(1) as pool:  # of which the fit that has the turn waits for the end
+            inner.append(pool.submit(lambda: SemiNMF(3).fit(X).objective_).result(timeout=60))
+
+    L21SemiNMF(3, max_iter=2, tol=0, callback=watch).fit(X)
+    assert inner == [SemiNMF(3).fit(X).objective_] * 2
+
+
+def test_a_turn_that_was_not_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_PATIENCE", 1e-3)
+    thread = threading.Thread(target=turns.Turn(1).__enter__)
+    thread.start()
+    thread.join()
+    without, after = turns.Turn(1), turns.Turn(1)
+    with without, after:
+        assert without._taken is None
+        assert after._taken is turns.Turn._present
+    large = turns.Turn(1e9)
+    with large:
+        assert large._taken is None
 
 
 # --- memory ---------------------------------------------------------------------------------------

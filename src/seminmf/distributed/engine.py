@@ -64,8 +64,8 @@ class RemoteEngine:
         self.dtype = dtype
 
     def begin(self, terms: Any, rule: Rule, graph: Any, share: Any, codes: Any) -> RemoteRows:
-        """The rows of a run that starts at the codes which the shards hold."""
-        return RemoteRows(self, terms, rule)
+        """The rows of a run that starts at the codes which the shards hold, times their factor."""
+        return RemoteRows(self, terms, rule, codes.scale)
 
 
 @dataclass
@@ -82,11 +82,13 @@ class _Order:
     """Extrapolation beyond the trial point of the call before, if that is the current one now."""
 
 
-def _begin(shard: Shard, space: str, terms: Any, rule: Rule) -> FloatArray | None:
+def _begin(shard: Shard, space: str, terms: Any, rule: Rule, scale: float) -> FloatArray | None:
     """Take up a space with the codes that are there; returns those that others want to see."""
     if shard.rows is not None:
         shard.codes = shard.rows.codes.copy()
         shard.rows = None
+    if scale != 1:
+        shard.codes = shard.codes * shard.codes.dtype.type(scale)
     if shard.graph is None:
         engine = shard.spaces[space]
         shard.rows = Rows(engine, terms, rule, None, shard.share, shard.codes)
@@ -126,14 +128,14 @@ def _obey(
 class RemoteRows:
     """The rows of all shards in a run; see `data.Rows`."""
 
-    def __init__(self, engine: RemoteEngine, terms: Any, rule: Rule) -> None:
+    def __init__(self, engine: RemoteEngine, terms: Any, rule: Rule, scale: float) -> None:
         self._shards, self._halo, self._terms = engine.shards, engine.halo, terms
         self._accepted: float | None = None
         # Codes seen elsewhere, of the current point as far as it is told, and of the trial point.
         self._told: FloatArray | None = None
         self._trial: FloatArray | None = None
         arguments = engine.space, terms, rule
-        shown = self._shards.map(_begin, *arguments)
+        shown = self._shards.map(_begin, *arguments, scale)
         if self._halo is not None:
             self._told = np.concatenate(shown)
             self._shards.map_each(

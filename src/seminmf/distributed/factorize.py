@@ -177,7 +177,7 @@ class _Fit:
 
     def _descent(self, space: Space, basis: FloatArray) -> Descent:
         plan = self.plan
-        code = code_length(start.code_square(self.shards), self.table.shape[0])
+        code = code_length(start.code_square_of(self.shards), self.table.shape[0])
         objective = Objective(
             plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu,
             floors_for(plan, basis, code),

@@ -13,7 +13,7 @@ from ..data.axes import EXACT_SIZE, OVERSAMPLING, POWER_PASSES, SEED, eigenvecto
 from ..data.samples import weighted_median
 from ..problem.basis import Basis, LeastSquaresBasis
 from ..solve import starts
-from ..solve.plan import SHORTEST, Plan, looks_at_data
+from ..solve.plan import SHORTEST, Plan, code_square, looks_at_data
 from ..solve.projection import nonnegative_codes
 from .engine import RemoteEngine
 from .shards import Shard, Shards
@@ -174,10 +174,10 @@ def _divide_codes(shard: Shard, unit: Any) -> None:
 
 
 def _code_square(shard: Shard) -> float:
-    return float(np.vdot(shard.codes, shard.codes))
+    return code_square(shard.codes)
 
 
-def code_square(shards: Shards) -> float:
+def code_square_of(shards: Shards) -> float:
     """Σ ‖v_i‖²."""
     return float(sum(shards.map(_code_square)))
 

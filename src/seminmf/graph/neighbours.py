@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from .._sparse import check_indices
 from .._types import IntArray
 from ..compiled.colouring import is_symmetric
 from ..compiled.threads.scikit_learn import during
@@ -70,6 +71,9 @@ def transformer_links(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]
 
 def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
     """Check a given matrix and bring it into our form; itself if it has that form already."""
+    check_indices("graph", graph)
+    if graph.dtype.kind not in "biuf":
+        raise ValueError(f"graph has entries of {graph.dtype}; pass real, non-negative weights.")
     formed = _in_our_form(graph)
     matrix = graph if formed else sp.csr_array(graph, dtype=np.float64, copy=True)
     if matrix.shape != (n_samples, n_samples):

@@ -10,7 +10,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray, IntArray
@@ -19,7 +18,7 @@ from .display import Displayed
 from .persistence import Saveable
 from .reading import CODES, METRICS, RECONSTRUCTION, Ball, Reading, metric_root
 from .samples import check_in_memory, check_samples, given
-from .validation import check_choice, check_integer, drawn_seed
+from .validation import check_choice, check_integer, check_seed, drawn_seed
 
 __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
@@ -192,7 +191,7 @@ class FactorKMeans(
             raise ValueError(f"refine must be True or False, got {self.refine!r}.")
         X = given(check_samples(self, X, getattr(self.factorizer, "max_memory", None)))
         self.seed_ = drawn_seed(self.random_state)
-        rng = check_random_state(self.random_state if self.seed_ is None else self.seed_)
+        rng = check_seed(self.random_state if self.seed_ is None else self.seed_)
         factorizer = clone(self.factorizer)
         if getattr(factorizer, "random_state", 0) is None:
             factorizer.set_params(random_state=rng.randint(2**31 - 1))
@@ -205,15 +204,18 @@ class FactorKMeans(
                 f"n_clusters={n_clusters} is larger than the number of samples, "
                 f"n_samples = {X.shape[0]}; choose fewer clusters."
             )
-        codes = np.asarray(factorizer.fit_transform(X))
-        if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
-            warnings.warn(
-                "No part is in use, because the penalties cost more than parts explain, and all "
-                "samples are in one cluster. Choose a smaller strength.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        self._cluster(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
+        from ..compiled.threads.turns import Turn
+
+        with Turn(X.shape[0] * X.shape[1] * n_clusters):
+            codes = np.asarray(factorizer.fit_transform(X))
+            if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
+                warnings.warn(
+                    "No part is in use, because the penalties cost more than parts explain, and "
+                    "all samples are in one cluster. Choose a smaller strength.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+            self._cluster(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
         return self
 
     def _cluster(
@@ -276,6 +278,10 @@ class FactorKMeans(
         """
         seen = self._seen(X)[1]
         return np.asarray(self.kmeans_.transform(seen))
+
+    @property
+    def _unit(self) -> float | None:
+        return getattr(getattr(self, "factorizer_", None), "_unit", None)
 
     @property
     def _n_features_out(self) -> int:

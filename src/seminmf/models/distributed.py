@@ -35,6 +35,7 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
     table = DaskTable(X, share, settings.n_components)
 
     def make_plan(length: float, total: float) -> Plan:
+        settings.check_loss(length, dtype, settings.loss)
         plan = settings.plan(Units(total, length, settings.loss.power))
         check.warn_if_lopsided(plan.alpha, plan.beta, plan.mu)
         return plan

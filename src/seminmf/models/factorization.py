@@ -353,6 +353,11 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError(f"codes_ {self.codes_.shape} do not fit {k} components")
 
     @property
+    def _unit(self) -> float | None:
+        """By which samples are divided; None before a fit."""
+        return self._projector.unit if hasattr(self, "_projector") else None
+
+    @property
     def n_components_(self) -> int:
         """Number of parts, those that are zero too."""
         return len(self.components_)

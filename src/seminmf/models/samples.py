@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from .._sparse import check_indices
 from .._types import FloatArray
 from .._words import counted
 from ..sources.adapters import check_table
 from ..sources.opening import source_of
 from .gaps import find_gaps
-from .validation import DTYPES, check_memory
+from .validation import DTYPES, check_batch, check_memory
+
+# What NumPy says of something that it cannot make numbers of.
+_NO_NUMBERS = re.compile(r"could not convert|argument must be|setting an array element|promoted")
 
 
 def check_samples(
@@ -41,13 +48,56 @@ def check_samples(
 
 
 def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> Any:
-    """By scikit-learn's rules and errors, but for NaN and infinity, where our remedy is named."""
-    found = validate_data(
-        estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, **options
-    )
+    """By scikit-learn's rules and errors, but for what is no finite number, where our remedy is
+    named.
+    """
+    if sp.issparse(X):
+        check_indices("X", X)
+    elif isinstance(X, np.ma.MaskedArray):
+        # What is behind a mask is not meant; scikit-learn would take it.
+        single = X.dtype == np.float32
+        X = np.ma.filled(X.astype(np.float32 if single else np.float64), np.nan)
+    with _numbers("X", X):
+        found = validate_data(
+            estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, **options
+        )
     if not gaps:
         _check_finite(found, getattr(estimator, "feature_names_in_", None))
+    if not options.get("reset", True):
+        _check_size(found, getattr(estimator, "_unit", None))
     return _narrow(found)
+
+
+@contextmanager
+def _numbers(name: str, values: Any) -> Iterator[None]:
+    """Have errors say which argument is not made of numbers, and in which column."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if _NO_NUMBERS.search(str(error)) is None:
+            raise
+        others = _columns_of_others(values)
+        where = f", in column {others[0]!r}" if others else ""
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"{name} has to be made of numbers, and is not{where}: {error} Leave out what is none, "
+            "or turn it into numbers before."
+        ) from error
+
+
+def _columns_of_others(table: Any) -> list[Any]:
+    """Columns of a DataFrame that are not made of numbers."""
+    columns = getattr(table, "columns", ()) if hasattr(table, "dtypes") else ()
+    return [column for column in columns if not _are_numbers(np.asarray(table[column]))]
+
+
+def _are_numbers(values: Any) -> bool:
+    """NumPy makes numbers of dates, but not of a table that has some."""
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return values.dtype.kind not in "mM"
 
 
 def _check_finite(X: Any, names: Any) -> None:
@@ -64,6 +114,16 @@ def _check_finite(X: Any, names: Any) -> None:
         "rows out, or let the medians of the columns stand for them: "
         'seminmf.Standardized(model, how="none", fill="median").'
     )
+
+
+def _check_size(X: Any, unit: float | None) -> None:
+    """New samples may have any size whose squares are in range, in the unit of a fit; if that is
+    known.
+    """
+    if unit is not None:
+        from ..data import entry_range
+
+        check_batch(*entry_range(X), False, X.dtype, unit)
 
 
 def check_in_memory(estimator: Any, X: Any, method: str, gaps: bool = False) -> Any:
@@ -145,9 +205,10 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
         return None
     # Of the samples only their number matters, which no source has to be read for.
     rows = np.broadcast_to(np.zeros(1), (X.shape[0], 1))
-    weights: FloatArray = _check_sample_weight(
-        sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-    )
+    with _numbers("sample_weight", sample_weight):
+        weights: FloatArray = _check_sample_weight(
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+        )
     if not weights.any():  # which scikit-learn refuses itself from version 1.8 on
         raise ValueError("sample_weight must have at least one non-zero number.")
     return weights

@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
@@ -23,8 +24,11 @@ from ..problem.strength import (
     resolve_penalty,
 )
 from ..solve.loop import Callback, Progress, Stopping
-from ..solve.plan import Plan
+from ..solve.plan import RELATIVE_FLOOR, Plan
 from . import validation as check
+
+# A residual that is not told from zero counts no more than this share of a typical sample.
+_HARDLY_COUNTS = 0.01
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,23 @@ class Settings:
         check.check_proportion("alpha", self.alpha, scale, dtype)
         check.check_proportion("beta", self.beta, scale / size, dtype)
         check.check_start_proportion(self.init, size, dtype)
+
+    def check_loss(self, length: float, dtype: Any, given: Loss) -> None:
+        """For X with typical samples of this length; ``given`` is the loss in the units of users.
+
+        A scale of the loss far below them makes it depend on what is not told from zero: of
+        Cauchy's loss nearly as much would be left at a residual of round-off as without a fit.
+        """
+        if not self.loss.is_resolved or not self.loss.numbers() or not length > 0:
+            return
+        floor = RELATIVE_FLOOR[np.dtype(dtype).itemsize]
+        zero, least, whole = map(self.loss.total, np.array([[0], [floor], [1]], dtype) * length)
+        if not least - zero <= _HARDLY_COUNTS * (whole - zero):
+            raise ValueError(
+                f"loss={given!r} is out of all proportion to X: it would count what is left of a "
+                'sample by round-off nearly as much as the sample. Leave its scale at "auto", or '
+                "choose one of the size of residuals."
+            )
 
     def in_units(self, unit: float) -> Settings:
         """The same fit for X / unit, with an objective that is smaller by unitᵖ."""

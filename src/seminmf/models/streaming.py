@@ -92,6 +92,12 @@ class _Streaming(Saveable):
         forgetting = check_share("forgetting", self.forgetting)
         if not hasattr(self, "components_"):
             return self._begin(X, sample_weight)
+        k = check_integer("n_components", self.n_components, 1)
+        if k != len(self.components_):
+            raise ValueError(
+                f"n_components is {k}, and partial_fit goes on with {len(self.components_)} parts. "
+                "Set it back, or begin anew with a clone of the model."
+            )
         from ..data import entry_range
 
         X = check_in_memory(self, X, "partial_fit")

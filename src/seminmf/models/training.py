@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from .._types import FloatArray, IntArray
+from ..compiled.threads.turns import Turn
 from ..data import Engine, Stream, divided, entry_range, graph_size, squares_of, unit_of
 from ..data.features import features_of
 from ..data.samples import checksum, distinct_rows, typical_length
@@ -209,7 +210,8 @@ def train(
     Complain, unless told not to, where it ends before it has converged.
     """
     settings = settings.checked(X.shape, X.dtype)
-    trained = Training.of(X, settings, weights).fit(settings)
+    with Turn(X.shape[0] * X.shape[1] * settings.n_components):
+        trained = Training.of(X, settings, weights).fit(settings)
     warn_of(trained.solution, settings if complain else replace(settings, tol=0.0))
     return trained
 
@@ -241,7 +243,7 @@ class Training:
         check.check_range(low, high, settings.nonnegative, X.dtype)
         settings.check_proportions(max(-low, high), X.dtype)
         unit = unit_of(max(-low, high), X.dtype)
-        X, settings = divided(X, unit), settings.in_units(unit)
+        loss, X, settings = settings.loss, divided(X, unit), settings.in_units(unit)
         samples = _taking_part(X, settings, weights)
         if samples.member is not None and sp.issparse(settings.graph):
             kept = np.flatnonzero(samples.member >= 0)
@@ -251,6 +253,7 @@ class Training:
         squares = squares_of(data)
         total = data.shape[0] if share is None else share.sum()
         units = Units(float(total), typical_length(squares, share), settings.loss.power)
+        settings.check_loss(units.length, X.dtype, loss)
         matrix, links, index, made = None, None, None, None
         landmarks = None
         plan = settings.plan(units)

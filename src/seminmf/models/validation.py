@@ -138,7 +138,13 @@ def check_seed(random_state: Any) -> Any:
     """A RandomState, by scikit-learn's rules."""
     if type(random_state) is int and 0 <= random_state < 2**32:
         return _Late(random_state)
-    return check_random_state(random_state)
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state: {error}. Pass None, an integer from 0 to 2**32 - 1 or a numpy.random."
+            "RandomState; of a Generator rng, for example int(rng.integers(2**32))."
+        ) from None
 
 
 def check_sizes(shape: tuple[int, int], k: int, nonnegative: bool, which: str = "") -> None:

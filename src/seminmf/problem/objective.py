@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray
+from ..data import unit_of
 from .losses import Loss
 from .penalties import CodesPenalty
 
@@ -107,6 +108,23 @@ class Objective:
             self.loss, self.graph, self.alpha * scale**self.graph.power, self.beta / scale,
             self.penalty, self.mu * scale**power, self.floors,
         )  # fmt: skip
+
+    def with_ordinary(
+        self, basis: FloatArray, codes: FloatArray
+    ) -> tuple[Objective, FloatArray, FloatArray, float]:
+        """J', U·c and V/c with J'(U·c, V/c) = J(U, V), and c: one for factors of ordinary size.
+
+        With α far from X the scale between the factors may be so far from one that squares of
+        either leave the range of numbers. c is a power of two, so that no digit changes.
+        """
+        unit = unit_of(float(np.abs(basis).max()), basis.dtype)
+        if unit == 1:
+            return self, basis, codes, 1.0
+        floors, scale = self.floors, 1 / unit
+        objective = self.rescaled(scale)
+        objective.floors = Floors(floors.residual, floors.edge * unit, floors.basis / unit)
+        number = basis.dtype.type(unit)
+        return objective, basis / number, codes * number, scale
 
     def state(self) -> dict[str, Any]:
         """The numbers that change in a run."""

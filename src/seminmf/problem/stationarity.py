@@ -36,8 +36,9 @@ def kkt_residual(
     rule: BasisRule,
 ) -> float:
     """The larger of the two relative residuals described above, at ``factors`` = (U, V)."""
-    sums = stationarity_sums(objective, engine, graph, share, factors, residuals)
-    return kkt_from_sums(objective, factors[0], sums, rule)
+    objective, basis, codes, _ = objective.with_ordinary(*factors)
+    sums = stationarity_sums(objective, engine, graph, share, (basis, codes), residuals)
+    return kkt_from_sums(objective, basis, sums, rule)
 
 
 @dataclass(frozen=True)

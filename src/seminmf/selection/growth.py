@@ -19,7 +19,7 @@ from ..problem.strength import Units
 from ..solve.descent import Descent
 from ..solve.factorize import exact_codes
 from ..solve.loop import run
-from ..solve.plan import code_length, floors_for, scheme_of
+from ..solve.plan import code_length, code_square, floors_for, scheme_of
 
 __all__ = ["Growth", "grown_parts"]
 
@@ -90,7 +90,7 @@ class Growth:
 
     def _descended(self, basis: FloatArray, codes: FloatArray) -> Factors:
         plan = replace(self._plan, n_components=codes.shape[1])
-        floors = floors_for(plan, basis, code_length(float(np.vdot(codes, codes)), len(codes)))
+        floors = floors_for(plan, basis, code_length(code_square(codes), len(codes)))
         objective = Objective(plan.loss, plan.graph_measure, floors=floors)
         scheme = scheme_of(plan, self._engine.n_features)
         found = run(

@@ -63,11 +63,11 @@ class Descent:
 
         Go on with the ``compression`` of X when that is due.
         """
-        self.objective, self.scheme = objective, scheme
-        self.scale = 1.0
+        self.objective, basis, codes, self.scale = objective.with_ordinary(*start)
+        self.scheme = scheme
         self._graph, self._share = graph, share
         self._compression = None if compression is None or not compression.possible else compression
-        self._settle(space, *start)
+        self._settle(space, basis, codes)
 
     def _settle(self, space: Space, basis: FloatArray, codes: FloatArray) -> None:
         """Begin in a space at (basis, codes)."""

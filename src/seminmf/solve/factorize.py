@@ -36,6 +36,7 @@ from .plan import (
     Plan,
     Weights,
     code_length,
+    code_square,
     floors_for,
     looks_at_data,
     scheme_of,
@@ -302,7 +303,7 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
             if found is None:
                 space = space or _space(plan, engine, compression, share, number)
                 start = _make_start(plan, space, share, rng, number)
-                code = code_length(float(np.vdot(start[1], start[1])), engine.n_samples)
+                code = code_length(code_square(start[1]), engine.n_samples)
                 local = replace(objective, floors=floors_for(plan, start[0], code))
             else:
                 state = found["run"]["descent"]

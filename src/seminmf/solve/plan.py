@@ -20,7 +20,7 @@ from .descent import Scheme
 from .loop import Callback, Stopping
 
 # Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
-_RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
+RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
 # Shorter samples than this share of a typical one count as so long in the weights of the SVD start.
 SHORTEST = 1e-3
 # Differences of the objective below this share of what it is for V = 0 mean nothing, and lengths
@@ -104,6 +104,11 @@ def with_weights(plan: Plan, weights: Weights) -> Plan:
     return replace(plan, alpha=alpha, beta=beta, mu=mu, weigh=None)
 
 
+def code_square(codes: FloatArray) -> float:
+    """Σ ‖v_i‖², in double precision: squares of codes may be beyond the range of single."""
+    return float(np.einsum("ij,ij->", codes, codes, dtype=np.float64))
+
+
 def code_length(square: float, n_samples: int) -> float:
     """The typical length of a code where their squares sum up to this; one if all are zero."""
     return float(np.sqrt(square / n_samples)) or 1.0
@@ -116,9 +121,9 @@ def floors_for(plan: Plan, basis: FloatArray, code: float) -> Floors:
     ``code`` is the typical length of a code.
     """
     paper, size = plan.solver == "mu", basis.dtype.itemsize
-    share = (ROUND_OFF if paper else _RELATIVE_FLOOR)[size]
+    share = (ROUND_OFF if paper else RELATIVE_FLOOR)[size]
     shortest = share * (plan.length or 1.0)
     if paper:
         return replace(PAPER_FLOORS, residual=max(shortest, PAPER_FLOORS.residual))
-    vector = float(np.linalg.norm(basis, axis=0).mean()) or 1.0
+    vector = float(np.linalg.norm(basis.astype(np.float64), axis=0).mean()) or 1.0
     return Floors(shortest, share * code, share * vector)

@@ -43,7 +43,8 @@ def nonnegative_codes(
     together, each sample minimises ‖x_i − Uv‖² + c_i ‖v‖² − 2 v·p_i.
     """
     if stiffness is not None:
-        omega = (basis.T @ basis).astype(np.float64)
+        exact = basis.astype(np.float64, copy=False)
+        omega = exact.T @ exact
 
         def visit_tied(rows: slice, _: Visited, phi: Any) -> None:
             nnls_rows(phi + pull[rows], omega, stiffness[rows], codes[rows])

@@ -1,0 +1,40 @@
+"""Sparse matrices whose indices point out of them: compiled code would read and write there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def check_indices(name: str, matrix: Any) -> None:
+    """Refuse a sparse matrix, called ``name``, that is not what its shape says."""
+    if not _within(matrix):
+        raise ValueError(
+            f"{name} is a damaged sparse matrix: its indices point outside of its shape "
+            f"{matrix.shape}. Make it again, for example by scipy.sparse.coo_array with rows and "
+            "columns of all entries."
+        )
+
+
+def _within(matrix: Any) -> bool:
+    shape, kind = matrix.shape, matrix.format
+    if kind == "coo":
+        return all(map(_between, matrix.coords, shape))
+    if kind not in ("csr", "csc", "bsr"):
+        return True  # SciPy looks at every index of the other kinds
+    if kind == "bsr":
+        shape = tuple(length // size for length, size in zip(shape, matrix.blocksize, strict=True))
+    major, minor = reversed(shape) if kind == "csc" else shape
+    starts, indices = matrix.indptr, matrix.indices
+    return bool(
+        len(starts) == major + 1
+        and starts[0] == 0
+        and (starts[1:] >= starts[:-1]).all()
+        and starts[-1] <= min(len(indices), len(matrix.data))
+        and _between(indices[: starts[-1]], minor)
+    )
+
+
+def _between(indices: Any, most: int) -> bool:
+    return not len(indices) or bool(np.min(indices) >= 0 and np.max(indices) < most)
