@@ -41,7 +41,6 @@ from .plan import (
     with_typical,
     with_weights,
 )
-from .projection import solve_codes
 
 # With fewer samples than this many per component, samples themselves may be the best basis.
 _FEW_SAMPLES = 20
@@ -175,60 +174,6 @@ def _loss(
     return plan.loss.total(np.sqrt(np.maximum(engine.squares + fit, 0)), share)
 
 
-def exact_codes(solution: Solution) -> tuple[FloatArray, FloatArray]:
-    """The basis, and codes that are exactly optimal for it where there is no graph.
-
-    Parts of which rounding alone is left, beside the longest and beside what samples have of
-    others, are zero: codes that use them would be enormous.
-    """
-    engine = solution.space.engine
-    lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
-    used = lengths * solution.codes.max(axis=0)
-    least = ROUND_OFF[solution.basis.itemsize]
-    left = (lengths > least * lengths.max()) | (used > least * used.max())
-    basis, codes = np.where(left, solution.basis, 0), np.where(left, solution.codes, 0)
-    if codes.shape[1] > min(engine.n_samples, engine.n_features):
-        # The solution is not unique: take the one that ``transform`` arrives at.
-        codes[:] = 0
-    solve_codes(engine, basis, solution.problem, codes)
-    return basis, codes
-
-
-def _polish(solution: Solution, share: FloatArray | None) -> None:
-    """Each sample's code is the solution of its own problem, which is what ``transform`` gives.
-
-    Part of the last iteration.
-    """
-    engine, objective = solution.space.engine, solution.problem
-    basis, codes = exact_codes(solution)
-    residuals = engine.residuals(basis, codes)
-    nothing = objective.loss.total(np.sqrt(engine.squares), share)
-    most = solution.objective + ROUND_OFF[codes.itemsize] * nothing
-    length = float(np.linalg.norm(basis.astype(np.float64), axis=0).sum())
-    value = _value(objective, share, codes, residuals, length)
-    if objective.penalty is None and value > most:
-        # By round-off, and with an enormous weight even that counts.
-        worse = residuals > solution.residuals
-        before = np.where(basis.any(axis=0), solution.codes, 0)
-        codes[worse], residuals[worse] = before[worse], solution.residuals[worse]
-        value = _value(objective, share, codes, residuals, length)
-    if value <= most:
-        solution.basis, solution.codes, solution.residuals = basis, codes, residuals
-        solution.history[-1] = value
-
-
-def _value(
-    objective: Objective,
-    share: FloatArray | None,
-    codes: FloatArray,
-    residuals: FloatArray,
-    length: float,
-) -> float:
-    """J without a graph, for a basis of this sum of lengths."""
-    loss, penalty = objective.loss.total(residuals, share), objective.codes_penalty(codes, share)
-    return objective.total(loss, 0.0, penalty, length)
-
-
 def _around(
     number: int,
     weights: Weights,
@@ -331,7 +276,7 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
         if plan.solver == "cd":
             finish.drop_parts(best)
             if graph is None:
-                _polish(best, share)
+                finish.polish(best)
         best.kkt_residual = kkt_residual(
             best.problem, best.space.engine, graph, share, (best.basis, best.codes),
             best.residuals, scheme.basis,
