@@ -74,10 +74,11 @@ class Point(Structure):
 class Sums(Structure):
     """What leaves the rows: sums by shard and by item of edges, and in all.
 
-    ``totals``: loss, graph penalty, codes penalty.
+    ``totals``: loss, graph penalty, codes penalty. ``moment`` (m × k) and ``gram`` (k × k) are the
+    sums of ``moments`` and ``grams``.
     """
 
-    fields = ("losses", "penalties", "edges", "moments", "grams", "totals")
+    fields = ("losses", "penalties", "edges", "moments", "grams", "totals", "moment", "gram")
 
 
 class Run(Structure):

@@ -38,6 +38,8 @@ _TOO_SHORT = 1e-14
 _PIECE = 2**14
 
 Start = tuple[FloatArray, FloatArray]
+Directions = tuple[FloatArray, FloatArray]
+"""Orthonormal directions A, and the scores X A."""
 
 
 def random_start(
@@ -50,12 +52,14 @@ def random_start(
 
 
 def svd_start(
-    engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState, refine: bool = False
-) -> Start:
+    engine: Engine, k: int, weights: FloatArray, found: Directions, rng: np.random.RandomState,
+    refine: bool = False,
+) -> Start:  # fmt: skip
     """Non-negative codes with the error of a truncated SVD at once.
 
-    The SVD X ≈ B Aᵀ is that of the rows weighted by √``weights``: with those of the robust loss at
-    U = 0, 1/‖x_i‖, a far sample pulls no harder than a near one. If all samples lie on one side of
+    The SVD X ≈ B Aᵀ is that of the rows weighted by √``weights``, as ``found`` by
+    `leading_directions`, whose signs are changed: with those of the robust loss at U = 0, 1/‖x_i‖,
+    a far sample pulls no harder than a near one. If all samples lie on one side of
     the origin along the first axis, adding c_j times its scores to those of axis j makes them
     positive, and rank k gives the error of rank k. Otherwise one component is needed for a shift:
     with s_i = min(0, min_j B_ij), V = [B − s, −s] and U = [A, −Σ_j a_j] have that of rank k − 1.
@@ -63,8 +67,7 @@ def svd_start(
     That second start lies on a plateau: the basis has rank k − 1 only, and coordinate descent takes
     dozens of iterations to leave it. With ``refine`` it is left at once.
     """
-    root = weights[:, None]
-    all_axes, all_scores = _leading_axes(engine, k, root, rng, more=refine)
+    all_axes, all_scores = found
     axes, scores = all_axes[:, :k], all_scores[:, :k]
     # An axis points to its longer tail: independent of the order of samples and features. Nothing
     # here makes a copy of the scores, which may be as large as memory allows.
@@ -89,7 +92,7 @@ def svd_start(
     else:
         basis, codes = shifted_basis(axes[:, : k - 1]), shifted_codes(scores[:, : k - 1])
         if refine and codes.shape[1] == k:
-            basis, codes = _refined(all_axes, all_scores, root, codes, engine.team)
+            basis, codes = _refined(all_axes, all_scores, weights[:, None], codes, engine.team)
     if codes.shape[1] < k:
         # More components than the SVD has directions: the rest start small and random.
         missing = k - codes.shape[1]
@@ -156,12 +159,9 @@ def _refined(
     return axes @ basis.U, codes
 
 
-def nonnegative_svd_start(
-    engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState
-) -> Start:
+def nonnegative_svd_start(engine: Engine, k: int, weights: FloatArray, found: Directions) -> Start:
     """NMF from the SVD: of each axis and its scores the half, + or −, with more of the data."""
-    root = weights[:, None]
-    axes, scores = (found[:, :k] for found in _leading_axes(engine, k, root, rng, more=False))
+    root, (axes, scores) = weights[:, None], (factor[:, :k] for factor in found)
     energies = [half_energy(axes, scores, root, sign) for sign in (1, -1)]
     signs = np.where(energies[0] >= energies[1], 1, -1)
     basis, codes = np.maximum(signs * axes, 0), np.maximum(signs * scores, 0)
@@ -194,29 +194,37 @@ def unit_free_codes(basis: FloatArray, codes: FloatArray, length: float) -> Star
     return basis * unit, codes / unit
 
 
-def _leading_axes(
-    engine: Engine, rank: int, weights: FloatArray, rng: np.random.RandomState, *, more: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal leading directions A of the weighted rows, and the scores X A.
+def exact(engine: Engine) -> bool:
+    """Whether nothing is drawn for the leading directions."""
+    return engine.n_features <= EXACT_SIZE
+
+
+def leading_directions(
+    engine: Engine, rank: int, weights: FloatArray, rng: np.random.RandomState | None = None,
+    *, more: bool = False,
+) -> Directions:  # fmt: skip
+    """Leading directions of the rows weighted by √``weights``, and the scores along them.
 
     There are ``rank`` or more; with ``more`` a few more if there can be, the last less exact.
+    Where they have to be drawn and there is no ``rng``, they are the same each time.
     """
     n, m = engine.n_samples, engine.n_features
     width = min(rank + OVERSAMPLING, n, m)
-    if m <= EXACT_SIZE:
-        moment = engine.weighted_moment(weights)
+    if exact(engine):
+        moment = engine.weighted_moment(weights[:, None])
         axes = eigenvectors(moment, width if more else min(rank, width))
         return axes, engine.times(axes.astype(engine.dtype, copy=False))
     if few_samples(engine):
         small, lift = reduced(engine)
-        axes, scores = _leading_axes(small, rank, weights, rng, more=more)
+        axes, scores = leading_directions(small, rank, weights, rng, more=more)
         return lift(axes), scores
+    rng = np.random.RandomState(SEED) if rng is None else rng
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(POWER_PASSES):
-        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0])
+        directions = engine.square_times(weights, np.linalg.qr(directions)[0])
     directions = np.linalg.qr(directions)[0]
     scores = engine.times(directions)
-    turn = eigenvectors(scores.T @ (weights * scores), width)
+    turn = eigenvectors(scores.T @ (weights[:, None] * scores), width)
     return directions @ turn, scores @ turn
 
 
@@ -277,12 +285,10 @@ def reduced(engine: Engine) -> tuple[Engine, Callable[[FloatArray], FloatArray]]
     return small, lift
 
 
-def typical_residual(
-    engine: Engine, k: int, weights: FloatArray, share: FloatArray | None
-) -> float:
+def typical_residual(engine: Engine, k: int, found: Directions, share: FloatArray | None) -> float:
     """The median distance of a sample from the span of the k leading directions of X."""
-    _, scores = _leading_axes(engine, k, weights[:, None], np.random.RandomState(SEED), more=False)
-    left = engine.squares - np.einsum("ij,ij->i", scores[:, :k], scores[:, :k])
+    scores = found[1][:, :k]
+    left = engine.squares - np.einsum("ij,ij->i", scores, scores)
     return weighted_median(np.sqrt(np.maximum(left, 0)), share)
 
 
