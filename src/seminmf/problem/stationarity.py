@@ -74,10 +74,11 @@ def stationarity_sums(
     weights = objective.loss.weights(residuals, objective.floors.residual, share)
     weights = weights.astype(np.float64, copy=False)
     nothing = np.zeros(0)
-    structure, edges = no_graph(codes.dtype), np.zeros(0, codes.dtype)
-    if graph is not None:
-        edges = graph.measure(codes, objective.terms(codes.dtype, 0.0))[1]
+    if graph is None:
+        structure, edges = no_graph(codes.dtype), np.zeros(0, codes.dtype)
+    else:
         structure = graph.structure
+        edges = graph.measure(codes, objective.terms(codes.dtype, 0.0))[1]
 
     def visit(rows: slice, visited: Visited) -> FloatArray:
         """Moment and gram one below the other, and under them the two terms of r_V²."""

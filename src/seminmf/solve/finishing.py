@@ -107,8 +107,11 @@ class Finish:
     def _frozen(self, solution: Solution) -> bool:
         if type(self.objective.loss) is not Norm:
             return False
-        near = float((solution.residuals <= _FROZEN * self.length).mean())
-        return near >= _NOTABLE and solution.objective > _NOTHING_LEFT * self.nothing
+        near = int(np.count_nonzero(solution.residuals <= _FROZEN * self.length))
+        return (
+            near >= _NOTABLE * len(solution.residuals)
+            and solution.objective > _NOTHING_LEFT * self.nothing
+        )
 
     def drop_parts(self, solution: Solution) -> None:
         """Make parts zero that are not needed, in place."""
