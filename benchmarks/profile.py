@@ -141,7 +141,7 @@ def stages(problem: Problem, rounds: int) -> Times:
     """What happens in a fit with default settings before its first iteration."""
     from seminmf import L21SemiNMF
     from seminmf.graph.prepared import NeighbourGraph
-    from seminmf.models import estimators, training
+    from seminmf.models import factorization, training
     from seminmf.solve import factorize
 
     spent: dict[str, float] = {}
@@ -152,11 +152,11 @@ def stages(problem: Problem, rounds: int) -> Times:
     )  # fmt: skip
     first = float("inf")
     watched = (
-        (estimators, "check_samples", "check of X"),
+        (factorization, "check_samples", "check of X"),
         (training, "_build_graph", "check of the graph"),
         (NeighbourGraph, "prepare", "colours and edges"),
         (factorize, "leading_subspace", "leading directions"),
-        (factorize, "_make_start", "start"),
+        (factorize._Beginning, "start", "start"),
         (factorize, "Descent", "rows, and a first look at them"),
     )
     with _watching(watched, spent):

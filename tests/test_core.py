@@ -82,7 +82,7 @@ def test_every_shard_has_its_own_sums() -> None:
         rows = engine.begin(terms, Rule(DESCEND, sweeps=1), None, None, V.copy())
         found = rows.measure(U, U.T @ U, 0.0, 0.0)
         ends = engine.cuts.blocks[engine.cuts.shards]
-        grams = rows._grams.reshape(-1, k, k)
+        grams = rows._sums.grams.reshape(-1, k, k)
     d = 0.5 / reference.residuals(X, U, V)
     weighted = d[:, None] * V
     assert len(grams) == len(ends) - 1 > 2

@@ -61,3 +61,9 @@ def edge_weights(graph, terms, first, stop, codes, edges, room):
 
 # How compiled code calls it, with an address before the arguments.
 weigh_edges = edge_weights.call
+
+
+def weigh_all_edges(graph, terms, codes, edges):
+    """`edge_weights` of all edges, called from Python."""
+    room = np.empty(3 * EDGES_AT_ONCE, codes.dtype)
+    return edge_weights(graph, terms, 0, graph.pairs.shape[0], codes, edges, room)

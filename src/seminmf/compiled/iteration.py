@@ -237,8 +237,8 @@ def _edges(call, phase, run, room, new):
 
 
 @inner
-def _add_up(sums):
-    """The sums of all shards, in their order, in the place of those of the first."""
+def _add_up(sums, sparse):
+    """The sums of all shards, in their order, first in the place of those of the first."""
     count = sums.losses.shape[0]
     height = sums.grams.shape[0] // count
     for shard in range(1, count):
@@ -249,6 +249,14 @@ def _add_up(sums):
         )
     sums.totals[0], sums.totals[1] = sum_of(sums.losses), sum_of(sums.edges)
     sums.totals[2] = sum_of(sums.penalties)
+    m, k = sums.moment.shape
+    moments = line_of(sums.moments)
+    # As `products.add_adjoint` leaves them.
+    down, along = (sums.moments.shape[1] // m, 1) if sparse else (1, m)
+    for j in range(m):
+        for q in range(k):
+            sums.moment[j, q] = moments[j * down + q * along]
+    copy(rows_of(sums.grams, 0, k), sums.gram)
 
 
 @borrowing
@@ -278,5 +286,5 @@ def iteration(call, number, room, run, basis, old, new, step):
         offers += _edges(call, phase, run, room, new)
     offers += leave(call, number, room)
     if last and room.leads:
-        _add_up(run.sums)
+        _add_up(run.sums, run.samples.sparse)
     return offers

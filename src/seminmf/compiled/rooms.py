@@ -83,7 +83,8 @@ def run_without_samples(count: int, dtype: Any) -> state.Run:
             cancellation=0.0,
         ),
         sums=state.Sums(
-            losses=floats, penalties=floats, edges=floats, moments=rows, grams=rows, totals=floats
+            losses=floats, penalties=floats, edges=floats, moments=rows, grams=rows, totals=floats,
+            moment=rows, gram=rows,
         ),
         kernels=NO_KERNELS, phi=rows, fit=np.empty(count, dtype), gathered=rows,
     )  # fmt: skip

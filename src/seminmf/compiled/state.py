@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from struct import pack_into
+from struct import Struct
 
 from .structures import Structure
+
+_FOUR_NUMBERS = Struct("=4d")
 
 
 class Samples(Structure):
@@ -74,10 +76,11 @@ class Point(Structure):
 class Sums(Structure):
     """What leaves the rows: sums by shard and by item of edges, and in all.
 
-    ``totals``: loss, graph penalty, codes penalty.
+    ``totals``: loss, graph penalty, codes penalty. ``moment`` (m × k) and ``gram`` (k × k) are the
+    sums of ``moments`` and ``grams``.
     """
 
-    fields = ("losses", "penalties", "edges", "moments", "grams", "totals")
+    fields = ("losses", "penalties", "edges", "moments", "grams", "totals", "moment", "gram")
 
 
 class Run(Structure):
@@ -103,7 +106,7 @@ class Step(Structure):
 
     def change(self, alpha: float, penalty: float, start_eta: float, eta: float) -> None:
         """The numbers of the next call: the last four fields, behind three of eight bytes."""
-        pack_into("=4d", self._slots, 24, alpha, penalty, start_eta, eta)
+        _FOUR_NUMBERS.pack_into(self._slots, 24, alpha, penalty, start_eta, eta)
 
 
 class Room(Structure):

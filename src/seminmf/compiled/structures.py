@@ -126,9 +126,8 @@ class Structure:
             if kind is np.ndarray:
                 if not value.flags.c_contiguous:
                     raise ValueError(f"{type(self).__name__}: an array is not contiguous")
-                kinds.append((value.dtype.num, value.ndim))
-                slots.append(_address(value))
-                slots += value.shape
+                kinds += value.dtype.num, value.ndim
+                slots += _address(value), *value.shape
             elif kind in _NUMBERS:
                 kinds.append(kind)
                 slots.append(_bits(value) if kind is float else value)

@@ -22,30 +22,41 @@ EXACT_SIZE, OVERSAMPLING, POWER_PASSES = 300, 6, 2
 # For directions that are the same each time: equal data have equal scales and neighbours.
 SEED = 0
 
+Axes = tuple[FloatArray, FloatArray]
+"""Orthonormal directions A, and the scores X A."""
+
+
+def exact(engine: Engine) -> bool:
+    """Whether nothing is drawn for the leading directions."""
+    return engine.n_features <= EXACT_SIZE
+
 
 def leading_axes(
-    engine: Engine, rank: int, weights: FloatArray, rng: np.random.RandomState, *, more: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal leading directions A of the weighted rows, and the scores X A.
+    engine: Engine, rank: int, weights: FloatArray, rng: np.random.RandomState | None = None,
+    *, more: bool = False,
+) -> Axes:  # fmt: skip
+    """Leading directions of the rows weighted by √``weights``, and the scores along them.
 
     There are ``rank`` or more; with ``more`` a few more if there can be, the last less exact.
+    Where they have to be drawn and there is no ``rng``, they are the same each time.
     """
     n, m = engine.n_samples, engine.n_features
     width = min(rank + OVERSAMPLING, n, m)
-    if m <= EXACT_SIZE:
-        moment = engine.weighted_moment(weights)
+    if exact(engine):
+        moment = engine.weighted_moment(weights[:, None])
         axes = eigenvectors(moment, width if more else min(rank, width))
         return axes, engine.times(axes.astype(engine.dtype, copy=False))
     if few_samples(engine):
         small, lift = reduced(engine)
         axes, scores = leading_axes(small, rank, weights, rng, more=more)
         return lift(axes), scores
+    rng = np.random.RandomState(SEED) if rng is None else rng
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(POWER_PASSES):
-        directions = engine.square_times(weights[:, 0], np.linalg.qr(directions)[0])
+        directions = engine.square_times(weights, np.linalg.qr(directions)[0])
     directions = np.linalg.qr(directions)[0]
     scores = engine.times(directions)
-    turn = eigenvectors(scores.T @ (weights * scores), width)
+    turn = eigenvectors(scores.T @ (weights[:, None] * scores), width)
     return directions @ turn, scores @ turn
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
-from .axes import SEED, leading_axes
+from .axes import leading_axes
 from .engine import Engine
 from .samples import typical_length
 from .stream import Stream
@@ -27,8 +27,7 @@ def leading_directions(X: Any, count: int) -> FloatArray | None:
         return None
     with Engine(X, count) as engine:
         weights = equal_weights(engine.squares, typical_length(engine.squares, None))
-        weights = weights.astype(engine.dtype)[:, None]
-        axes, _ = leading_axes(engine, count, weights, np.random.RandomState(SEED), more=False)
+        axes, _ = leading_axes(engine, count, weights.astype(engine.dtype))
     return np.ascontiguousarray(axes[:, :count], engine.dtype)
 
 

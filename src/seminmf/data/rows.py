@@ -93,13 +93,6 @@ class _NoGraph:
         self.numbering, self.renumbered = None, self
 
 
-def unpacked_moment(moments: FloatArray, n_features: int, count: int, sparse: bool) -> FloatArray:
-    """The first row of sums, as `compiled.products` leaves them, as an m × ``count`` matrix."""
-    if sparse:
-        return np.ascontiguousarray(moments[0].reshape(n_features, -1)[:, :count])
-    return np.ascontiguousarray(moments[0, : count * n_features].reshape(count, n_features).T)
-
-
 def _points(n: int, codes: FloatArray, base: FloatArray, kept: bool) -> list[Point]:
     """A run goes from one of these to the next, round and round.
 
@@ -165,7 +158,7 @@ class Rows:
         self._keeps = self._coupled and rule.sequential
         self._points = _points(engine.n_samples, codes, self._graph.base, self._keeps)
         self._turn, self._start_eta = 0, 0.0
-        self._steps: dict[int, state.Step] = {}
+        self._step = rule.step(0.0, 0.0, 0.0, 0.0)
         self.enter(engine, terms)
 
     @property
@@ -194,14 +187,12 @@ class Rows:
         self._engine, self._terms = engine, terms
         self._cuts = cuts.structure
         self._phases = phases_of(len(graph.colour_starts) - 1, cuts.count)
-        self._totals = np.zeros(3)
-        self._moments = np.empty((shards, m * width), dtype)
-        self._grams = np.empty((shards * height, k), dtype)
-        self._U, self._omega = np.zeros((m, width), dtype), np.empty((k, k), dtype)
-        self._basis = state.Basis(U=self._U, omega=self._omega)
-        sums = state.Sums(
+        self._basis = state.Basis(U=np.zeros((m, width), dtype), omega=np.empty((k, k), dtype))
+        self._sums = sums = state.Sums(
             losses=np.zeros(shards), penalties=np.zeros(shards), edges=np.zeros(items),
-            moments=self._moments, grams=self._grams, totals=self._totals,
+            moments=np.empty((shards, m * width), dtype),
+            grams=np.empty((shards * height, k), dtype), totals=np.zeros(3),
+            moment=np.empty((m, k), dtype), gram=np.empty((k, k), dtype),
         )  # fmt: skip
         self._run = state.Run(
             samples=samples, cuts=self._cuts, graph=graph.structure,
@@ -218,7 +209,7 @@ class Rows:
             )
             for thread in range(engine.team.crew.helpers + 1)
         ]  # fmt: skip
-        find_kernels(self._run, self._rooms[0], self._current, self._step_of(self._rule), dtype)
+        find_kernels(self._run, self._rooms[0], self._current, self._step, dtype)
 
     # What a run asks of its rows
 
@@ -226,14 +217,16 @@ class Rows:
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float
     ) -> Statistics:
         """Everything that follows from the basis and the current codes, and the moments at them."""
-        return self._pass(self._current, basis, omega, _MEASURING, alpha, penalty, 0.0, 0.0)
+        self._show(basis, omega)
+        return self._pass(self._current, _MEASURING.step(alpha, penalty, 0.0, 0.0))
 
     def advance(
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float, eta: float
     ) -> Statistics:
         """New codes into the trial point, and the moments at the point beyond them by ``eta``."""
-        start = self._start_eta
-        return self._pass(self._trial, basis, omega, self._rule, alpha, penalty, start, eta)
+        self._show(basis, omega)
+        self._step.change(alpha, penalty, self._start_eta, eta)
+        return self._pass(self._trial, self._step)
 
     def accept(self, eta: float) -> None:
         """Make the trial point the current one; the next step starts beyond it by ``eta``."""
@@ -244,7 +237,7 @@ class Rows:
         """Have the next step start from the current codes themselves; returns their moments."""
         self._trial.codes[:] = self._current.codes
         self._start_eta = 0.0
-        found = self._pass(self._current, None, None, _SUMMING, 0.0, 0.0, 0.0, 0.0)
+        found = self._pass(self._current, _SUMMING.step(0.0, 0.0, 0.0, 0.0))
         return found.moment, found.gram
 
     @property
@@ -280,25 +273,17 @@ class Rows:
         ordered[self._numbering] = rows
         return ordered
 
-    def _pass(
-        self, new: Point, basis: FloatArray | None, omega: FloatArray | None, rule: Rule,
-        alpha: float, penalty: float, start_eta: float, eta: float,
-    ) -> Statistics:  # fmt: skip
-        if basis is not None:
-            self._U[:, : basis.shape[1]] = basis
-            self._omega[:] = omega
-        step = self._step_of(rule)
-        step.change(alpha, penalty, start_eta, eta)
+    def _show(self, basis: FloatArray, omega: FloatArray) -> None:
+        """Have compiled code see a basis."""
+        self._basis.U[:, : basis.shape[1]] = basis
+        self._basis.omega[:] = omega
+
+    def _pass(self, new: Point, step: Step) -> Statistics:
         arguments = self._run, self._basis, self._current, new, step
         for window in self._engine.storage.windows():
             window.show(self._run.samples, self._cuts)
             self._engine.team.call(iteration, self._rooms, arguments, self._phases)
-        k = len(self._omega)
-        moment = unpacked_moment(self._moments, self._engine.n_features, k, self._engine.sparse)
-        loss, graph_penalty, codes_penalty = self._totals.tolist()
-        return Statistics(loss, graph_penalty, codes_penalty, moment, self._grams[:k].copy())
-
-    def _step_of(self, rule: Rule) -> Step:
-        if rule.kind not in self._steps:
-            self._steps[rule.kind] = rule.step(0.0, 0.0, 0.0, 0.0)
-        return self._steps[rule.kind]
+        sums = self._sums
+        loss, graph_penalty, codes_penalty = sums.totals.tolist()
+        moments = sums.moment.copy(), sums.gram.copy()
+        return Statistics(loss, graph_penalty, codes_penalty, *moments)

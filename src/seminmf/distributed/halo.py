@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
-from ..compiled.edges import EDGES_AT_ONCE, edge_weights
+from ..compiled.edges import weigh_all_edges
 from ..compiled.state import Graph
 from ..data import Engine, Rows, Rule
 from ..graph.prepared import NeighbourGraph
@@ -142,9 +142,7 @@ class HaloGraph:
 
     def weigh_crossing(self, codes: FloatArray, terms: Any, edges: FloatArray) -> None:
         """Weights of the edges to others at these codes, into their places in ``edges``."""
-        count, room = len(self._extended[4]), np.empty(3 * EDGES_AT_ONCE, codes.dtype)
-        structure = self._structure_of_crossing
-        edge_weights(structure, terms.structure, 0, count, codes, edges, room)
+        weigh_all_edges(self._structure_of_crossing, terms.structure, codes, edges)
 
     def hold_back(self, edges: FloatArray, turn: int) -> None:
         """Multiply the weights with which samples are held back by θ or 1/θ, whose turn it is."""
@@ -152,12 +150,14 @@ class HaloGraph:
         moving = own == (turn % 2 == 0)
         edges[self._extended[4][:, 3]] *= np.where(moving, _HELD_BACK, 1 / _HELD_BACK)
 
-    def edge_weights(self, codes: FloatArray, terms: Any) -> FloatArray:
-        """W_ij at these codes, with those of the neighbours elsewhere behind the own."""
-        edges, room = np.empty_like(self.base), np.empty(3 * EDGES_AT_ONCE, codes.dtype)
-        edge_weights(self.structure, terms.structure, 0, len(self.pairs), codes, edges, room)
+    def measure(self, codes: FloatArray, terms: Any) -> tuple[float, FloatArray]:
+        """The penalty of the edges whose ends are both here, and W_ij at these codes, with those
+        of the neighbours elsewhere behind the own.
+        """
+        edges = np.empty_like(self.base)
+        penalty = weigh_all_edges(self.structure, terms.structure, codes, edges)
         self.weigh_crossing(codes, terms, edges)
-        return edges
+        return penalty, edges
 
 
 class HaloRows(Rows):

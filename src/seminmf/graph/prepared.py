@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from .._types import FloatArray, IntArray
 from ..compiled.colouring import greedy_colours, group_by_colour, list_edges
-from ..compiled.edges import EDGES_AT_ONCE, edge_weights
+from ..compiled.edges import weigh_all_edges
 from ..compiled.state import Graph
 
 # Samples are renumbered if so many more of the edges are then within a chunk.
@@ -133,8 +133,9 @@ class NeighbourGraph:
             order=self.order, bounds=self.colour_starts, groups=self.groups,
         )  # fmt: skip
 
-    def edge_weights(self, codes: FloatArray, terms: Any) -> FloatArray:
-        """W_ij at these codes for the terms of an objective, in the places of ``base``."""
-        edges, room = np.empty_like(self.base), np.empty(3 * EDGES_AT_ONCE, codes.dtype)
-        edge_weights(self.structure, terms.structure, 0, len(self.pairs), codes, edges, room)
-        return edges
+    def measure(self, codes: FloatArray, terms: Any) -> tuple[float, FloatArray]:
+        """The graph penalty at these codes for the terms of an objective, and W_ij in the places
+        of ``base``.
+        """
+        edges = np.empty_like(self.base)
+        return weigh_all_edges(self.structure, terms.structure, codes, edges), edges

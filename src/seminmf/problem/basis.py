@@ -41,8 +41,9 @@ class Basis:
 
     @classmethod
     def of(cls, U: FloatArray) -> Basis:
-        lengths = np.linalg.norm(U, axis=0).astype(np.float64)
-        return cls(U, U.T @ U, lengths, float(lengths.sum()))
+        omega = U.T @ U
+        lengths = np.sqrt(omega.diagonal().astype(np.float64))
+        return cls(U, omega, lengths, float(lengths.sum()))
 
     def ridge(self, beta: float, floor: float) -> FloatArray:
         ridge: FloatArray = 0.5 * beta / np.maximum(self.lengths, floor)

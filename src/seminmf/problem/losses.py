@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._types import FloatArray
-from .parts import TRIED, Part, agree, argument_names, slope_of
+from .parts import TRIED, Part, agree, argument_names, measures, slope_of
 
 # Squares of parameters beyond these are out of range.
 _LEAST, _MOST = 1e-150, 1e150
@@ -82,17 +82,16 @@ class Loss(Part):
 
     def block(self, dtype: Any) -> Any:
         """The compiled loop over many lengths."""
-        from ..compiled.measures import measure_block  # loads the compiler
-
-        return measure_block(self.value, self.weight, self.numbers(), dtype)
+        return measures().measure_block(self.value, self.weight, self.numbers(), dtype)
 
     def measure(
         self, lengths: FloatArray, share: FloatArray | None = None, floor: float = 0.0
     ) -> tuple[float, FloatArray]:
         """Σ share · ρ(length), and share · w(length) with lengths not below ``floor``."""
-        from ..compiled.measures import measure_lengths
-
-        return measure_lengths(self.block(lengths.dtype), lengths, share, floor)
+        found: tuple[float, FloatArray] = measures().measure_lengths(
+            self.block(lengths.dtype), lengths, share, floor
+        )
+        return found
 
     def total(self, lengths: FloatArray, share: FloatArray | None = None) -> float:
         """Σ share · ρ(length)."""
@@ -123,11 +122,9 @@ class Loss(Part):
 @lru_cache(maxsize=64)
 def _fault(value: Any, weight: Any, numbers: tuple[float, ...]) -> str:
     """What is wrong with the functions of a loss; nothing if they fit together."""
-    from ..compiled.measures import measure_block, measure_lengths
-
-    block = measure_block(value, weight, numbers, np.float64)
+    block = measures().measure_block(value, weight, numbers, np.float64)
     t = max(numbers, default=1.0) * TRIED
-    weights = measure_lengths(block, t, None, 0.0)[1]
+    weights = measures().measure_lengths(block, t, None, 0.0)[1]
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         return "its weight must be a finite number, not negative, for every length."
     if (np.diff(weights) > 1e-9 * weights[:-1]).any():
@@ -136,7 +133,7 @@ def _fault(value: Any, weight: Any, numbers: tuple[float, ...]) -> str:
             "lies above it."
         )
     slopes = slope_of(
-        np.vectorize(lambda x: measure_lengths(block, np.array([x]), None, 0.0)[0]), t
+        np.vectorize(lambda x: measures().measure_lengths(block, np.array([x]), None, 0.0)[0]), t
     )
     if not agree(2 * t * weights, slopes):
         return "its weight is not ρ'(t) / 2t for the ρ of its value."

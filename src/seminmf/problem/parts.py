@@ -86,6 +86,14 @@ class Part(BaseEstimator):
         return tuple(map(float, parameters.values()))
 
 
+@lru_cache(maxsize=1)
+def measures() -> Any:
+    """The compiled loops; the compiler is loaded with them, when they are first asked for."""
+    from ..compiled import measures
+
+    return measures
+
+
 @lru_cache(maxsize=64)
 def argument_names(function: Any) -> tuple[str, ...]:
     """Of the arguments behind the first."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._types import FloatArray
-from .parts import TRIED, Part, agree, slope_of
+from .parts import TRIED, Part, agree, measures, slope_of
 
 __all__ = ["L1", "CodesPenalty"]
 
@@ -41,17 +41,16 @@ class CodesPenalty(Part):
 
     def block(self, dtype: Any) -> Any:
         """The compiled loop over many codes."""
-        from ..compiled.measures import penalty_block  # loads the compiler
-
-        return penalty_block(self.value, self.shift, self.numbers(), dtype)
+        return measures().penalty_block(self.value, self.shift, self.numbers(), dtype)
 
     def measure(
         self, codes: FloatArray, share: FloatArray | None = None
     ) -> tuple[float, FloatArray]:
         """Σ share · π(v) over all codes, and the shift of each."""
-        from ..compiled.measures import penalize_codes
-
-        return penalize_codes(self.block(codes.dtype), codes, share)
+        found: tuple[float, FloatArray] = measures().penalize_codes(
+            self.block(codes.dtype), codes, share
+        )
+        return found
 
     def check(self) -> None:
         """Refuse what the solver cannot lower, before any work."""

@@ -69,12 +69,41 @@ def stationarity_sums(
 
     In double precision, whose range no curvature leaves.
     """
+    basis, codes, k = factors[0], np.ascontiguousarray(factors[1]), factors[0].shape[1]
+    exact = basis.astype(np.float64, copy=False)
+    omega, penalty, alpha = exact.T @ exact, objective.penalty, float(objective.alpha)
     weights = objective.loss.weights(residuals, objective.floors.residual, share)
     weights = weights.astype(np.float64, copy=False)
-    step, size = _codes_step(objective, engine, graph, share, factors, weights)
-    own = factors[1][: engine.n_samples].astype(np.float64, copy=False)
-    weighted = weights[:, None] * own
-    return Sums(step, size, engine.adjoint_times(weighted), own.T @ weighted)
+    nothing = np.zeros(0)
+    if graph is None:
+        structure, edges = no_graph(codes.dtype), np.zeros(0, codes.dtype)
+    else:
+        structure = graph.structure
+        edges = graph.measure(codes, objective.terms(codes.dtype, 0.0))[1]
+
+    def visit(rows: slice, visited: Visited) -> FloatArray:
+        """Moment and gram one below the other, and under them the two terms of r_V²."""
+        own = codes[rows].astype(np.float64, copy=False)
+        push, ridge = nothing.reshape(0, 1), nothing
+        if penalty is not None:
+            ridge = np.full(len(own), 0.5 * objective.mu)
+            if share is not None:
+                ridge *= share[rows]
+            push = ridge[:, None] * (penalty.measure(own)[1] + penalty.curvature * own)
+            ridge *= penalty.curvature
+        phi = visited.times(basis).astype(np.float64, copy=False)
+        found = np.zeros((len(basis) + k + 2, k))
+        found[-2:, 0] = newton_steps(
+            rows.start, phi, codes, omega, weights, structure, edges, alpha, push, ridge
+        )
+        weighted = weights[rows, None] * own
+        found[: len(basis)] = visited.adjoint_times(weighted)
+        found[len(basis) : -2] = own.T @ weighted
+        return found
+
+    found = engine.sum_over_rows(visit)
+    step, size = found[-2:, 0].tolist()
+    return Sums(step, size, found[: len(basis)], found[len(basis) : -2])
 
 
 def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, rule: BasisRule) -> float:
@@ -97,40 +126,3 @@ def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, rule: Bas
 
 def _ratio(step: float, size: float) -> float:
     return step / size if size > 0 else 0.0
-
-
-def _codes_step(
-    objective: Objective,
-    engine: Engine,
-    graph: Any,
-    share: FloatArray | None,
-    factors: tuple[FloatArray, FloatArray],
-    weights: FloatArray,
-) -> tuple[float, float]:
-    """Numerator and denominator of r_V²."""
-    basis, codes = factors[0], np.ascontiguousarray(factors[1])
-    exact = basis.astype(np.float64, copy=False)
-    omega, penalty, alpha = exact.T @ exact, objective.penalty, float(objective.alpha)
-    nothing = np.zeros(0)
-    structure, edges = no_graph(codes.dtype), np.zeros(0, codes.dtype)
-    if graph is not None:
-        edges = graph.edge_weights(codes, objective.terms(codes.dtype, 0.0))
-        structure = graph.structure
-
-    def visit(rows: slice, _: Visited, phi: Any) -> tuple[float, float]:
-        push, ridge = nothing.reshape(0, 1), nothing
-        if penalty is not None:
-            part = codes[rows].astype(np.float64, copy=False)
-            ridge = np.full(len(part), 0.5 * objective.mu)
-            if share is not None:
-                ridge *= share[rows]
-            push = ridge[:, None] * (penalty.measure(part)[1] + penalty.curvature * part)
-            ridge *= penalty.curvature
-        phi = phi.astype(np.float64, copy=False)
-        found: tuple[float, float] = newton_steps(
-            rows.start, phi, codes, omega, weights, structure, edges, alpha, push, ridge
-        )
-        return found
-
-    steps, sizes = zip(*engine.map_rows(basis, visit), strict=True)
-    return sum(steps), sum(sizes)

@@ -17,7 +17,7 @@ from ..models.estimators import SemiNMF
 from ..problem.objective import Objective
 from ..problem.strength import Units
 from ..solve.descent import Descent
-from ..solve.factorize import exact_codes
+from ..solve.finishing import exact_codes
 from ..solve.loop import run
 from ..solve.plan import code_length, code_square, floors_for, scheme_of
 

@@ -7,22 +7,17 @@ the compiler.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
-from ..data import (
-    Engine,
-    LazyCompression,
-    Space,
-    leading_subspace,
-)
-from ..data.axes import few_samples, reduced
+from ..data import Engine, LazyCompression, Space, leading_subspace
+from ..data.axes import Axes, exact, few_samples, leading_axes, reduced
 from ..graph.prepared import NeighbourGraph
-from ..problem.losses import Norm
+from ..problem.losses import Loss, Norm
 from ..problem.objective import Objective
 from ..problem.stationarity import kkt_residual
 from . import starts
@@ -36,214 +31,15 @@ from .plan import (
     Plan,
     Weights,
     code_length,
-    code_square,
     floors_for,
     looks_at_data,
     scheme_of,
     with_typical,
     with_weights,
 )
-from .projection import solve_codes
 
 # With fewer samples than this many per component, samples themselves may be the best basis.
 _FEW_SAMPLES = 20
-
-
-def _space(
-    plan: Plan,
-    engine: Engine,
-    compression: LazyCompression,
-    share: FloatArray | None,
-    number: int,
-) -> Space:
-    """Where a run starts: if that is cheap in the span of the samples, where all is faster.
-    Factors of an earlier factorization of the same ground start where that one ended.
-
-    With a graph, which takes many iterations, in the leading directions if the start comes from
-    them. Without one the start is so near to the end that they bring nothing.
-    """
-    if isinstance(plan.init, tuple):
-        known = compression.space
-        return known if known is not None and _lies_in(known, plan.init[0]) else Space(engine)
-    if not looks_at_data(plan, number) or plan.nonnegative:
-        return Space(engine)
-    # With more than a few samples it waits: compressing all of them early was slower.
-    most = np.inf if few_samples(engine) else 0.0
-    space = compression.at_once(most) or Space(engine)
-    if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
-        weights = _start_weights(plan, engine, share)
-        return leading_subspace(space, plan.n_components, weights) or space
-    return space
-
-
-def _lies_in(space: Space, basis: FloatArray) -> bool:
-    """Whether nothing of a basis is lost there."""
-    rest = np.linalg.norm(space.lift(space.lower(basis)) - basis)
-    return bool(rest <= ROUND_OFF[basis.itemsize] ** 0.5 * np.linalg.norm(basis))
-
-
-def _known_space(
-    plan: Plan,
-    engine: Engine,
-    compression: LazyCompression,
-    share: FloatArray | None,
-    state: State,
-) -> Space:
-    """Where a run was when its ``state`` was kept."""
-    space = compression.space if state["compressed"] else Space(engine)
-    if state.get("confined"):
-        assert space is not None
-        space = leading_subspace(space, plan.n_components, _start_weights(plan, engine, share))
-    assert space is not None
-    return space
-
-
-def _with_scale(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
-    """With a number for the scale of the loss, if that is left to the data."""
-    if plan.loss.is_resolved:
-        return plan
-    weights = Norm().weights(np.sqrt(engine.squares), SHORTEST * plan.length, share)
-    typical = starts.typical_residual(engine, plan.n_components, weights, share)
-    return with_typical(plan, typical, engine.dtype)
-
-
-def _weighed(plan: Plan, engine: Engine, share: FloatArray | None) -> Plan:
-    """With α, β and μ in proportion to what can be gained, if they are left to the data."""
-    if plan.weigh is None:
-        return plan
-    weights = _start_weights(plan, engine, share)
-    spread = starts.typical_spread(engine, weights, share)
-    residual = starts.typical_residual(engine, plan.n_components, weights, share)
-    return with_weights(plan, plan.weigh(plan.loss, spread, residual))
-
-
-def _start_weights(plan: Plan, engine: Engine, share: FloatArray | None) -> FloatArray:
-    """Those of the loss at U = 0."""
-    return plan.loss.weights(np.sqrt(engine.squares), SHORTEST * plan.length, share)
-
-
-def _make_start(
-    plan: Plan, space: Space, share: FloatArray | None, rng: np.random.RandomState, number: int
-) -> tuple[FloatArray, FloatArray]:
-    engine = space.engine
-    if isinstance(plan.init, tuple):
-        return space.lower(plan.init[0].copy()), plan.init[1].copy()
-    n, m, k = engine.n_samples, engine.n_features, plan.n_components
-    if not looks_at_data(plan, number):
-        return starts.random_start(n, m, k, rng, engine.dtype, 0.0 if plan.nonnegative else -1.0)
-    if plan.nonnegative or not few_samples(engine):
-        basis, codes = _data_start(plan, engine, share, rng)
-    else:
-        small, lift = reduced(engine)
-        basis, codes = _data_start(plan, small, share, rng)
-        basis = lift(basis)
-    if plan.nonnegative:
-        basis = starts.above_zero(np.maximum(basis, 0))
-    if plan.nonnegative or plan.solver == "mu":
-        codes = starts.above_zero(codes)
-    return basis, codes
-
-
-def _data_start(
-    plan: Plan, engine: Engine, share: FloatArray | None, rng: np.random.RandomState
-) -> tuple[FloatArray, FloatArray]:
-    """A start that looks at the data."""
-    k = plan.n_components
-    if plan.init == "kmeans":
-        return starts.kmeans_start(engine, k, share, rng)
-    if plan.init == "exemplar":
-        return starts.exemplar_start(engine, k, rng)
-    weights = _start_weights(plan, engine, share)
-    if plan.nonnegative:
-        start = starts.nonnegative_svd_start(engine, k, weights, rng)
-        return starts.unit_free_codes(*start, plan.length)
-    refine = plan.alpha == 0 and plan.loss.quadratic
-    start = starts.svd_start(engine, k, weights, rng, refine)
-    start = starts.unit_free_codes(*start, plan.length)
-    robust_alone = not plan.loss.quadratic and plan.alpha == 0 and plan.solver == "cd"
-    if plan.init == "auto" and robust_alone and engine.n_samples <= _FEW_SAMPLES * k:
-        # So few samples may be best explained by k of them, exactly: take the better start.
-        rival = starts.exemplar_start(engine, k, None)
-        if _loss(plan, engine, share, *rival) < _loss(plan, engine, share, *start):
-            return rival
-    return start
-
-
-def _loss(
-    plan: Plan, engine: Engine, share: FloatArray | None, basis: FloatArray, codes: FloatArray
-) -> float:
-    """The loss at a start, by the short formula."""
-    fit = np.einsum("ij,ij->i", codes @ (basis.T @ basis) - 2 * engine.times(basis), codes)
-    return plan.loss.total(np.sqrt(np.maximum(engine.squares + fit, 0)), share)
-
-
-def exact_codes(solution: Solution) -> tuple[FloatArray, FloatArray]:
-    """The basis, and codes that are exactly optimal for it where there is no graph.
-
-    Parts of which rounding alone is left, beside the longest and beside what samples have of
-    others, are zero: codes that use them would be enormous.
-    """
-    engine = solution.space.engine
-    lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
-    used = lengths * solution.codes.max(axis=0)
-    least = ROUND_OFF[solution.basis.itemsize]
-    left = (lengths > least * lengths.max()) | (used > least * used.max())
-    basis, codes = np.where(left, solution.basis, 0), np.where(left, solution.codes, 0)
-    if codes.shape[1] > min(engine.n_samples, engine.n_features):
-        # The solution is not unique: take the one that ``transform`` arrives at.
-        codes[:] = 0
-    solve_codes(engine, basis, solution.problem, codes)
-    return basis, codes
-
-
-def _polish(solution: Solution, share: FloatArray | None) -> None:
-    """Each sample's code is the solution of its own problem, which is what ``transform`` gives.
-
-    Part of the last iteration.
-    """
-    engine, objective = solution.space.engine, solution.problem
-    basis, codes = exact_codes(solution)
-    residuals = engine.residuals(basis, codes)
-    nothing = objective.loss.total(np.sqrt(engine.squares), share)
-    most = solution.objective + ROUND_OFF[codes.itemsize] * nothing
-    length = float(np.linalg.norm(basis.astype(np.float64), axis=0).sum())
-    value = _value(objective, share, codes, residuals, length)
-    if objective.penalty is None and value > most:
-        # By round-off, and with an enormous weight even that counts.
-        worse = residuals > solution.residuals
-        before = np.where(basis.any(axis=0), solution.codes, 0)
-        codes[worse], residuals[worse] = before[worse], solution.residuals[worse]
-        value = _value(objective, share, codes, residuals, length)
-    if value <= most:
-        solution.basis, solution.codes, solution.residuals = basis, codes, residuals
-        solution.history[-1] = value
-
-
-def _value(
-    objective: Objective,
-    share: FloatArray | None,
-    codes: FloatArray,
-    residuals: FloatArray,
-    length: float,
-) -> float:
-    """J without a graph, for a basis of this sum of lengths."""
-    loss, penalty = objective.loss.total(residuals, share), objective.codes_penalty(codes, share)
-    return objective.total(loss, 0.0, penalty, length)
-
-
-def _around(
-    number: int,
-    weights: Weights,
-    rng: np.random.RandomState,
-    compression: LazyCompression,
-    best: Solution | None,
-) -> State:
-    """What there is to keep beside the run from start ``number``."""
-    state: State = {
-        "start": number, "weights": list(weights), "rng": rng.get_state(legacy=False),
-        "compression": compression.state(),
-    }  # fmt: skip
-    return state if best is None else {**state, "best": best.state()}
 
 
 class Ground:
@@ -270,6 +66,151 @@ class Ground:
             )
 
 
+class _Beginning:
+    """Where the runs of a plan begin, and what of the plan is left to the data."""
+
+    def __init__(self, ground: Ground, plan: Plan, rng: np.random.RandomState) -> None:
+        self._engine, self._compression = ground.engine, ground.compression
+        self._share, self._rng = ground.share, rng
+        self._directions: tuple[Engine, Axes] | None = None
+        self.plan = plan if plan.loss.is_resolved else self._with_scale(plan)
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        """Those of the loss at U = 0."""
+        return self._weights_of(self.plan.loss, self.plan)
+
+    def _weights_of(self, loss: Loss, plan: Plan) -> FloatArray:
+        return loss.weights(np.sqrt(self._engine.squares), SHORTEST * plan.length, self._share)
+
+    def _with_scale(self, plan: Plan) -> Plan:
+        """With a number for the scale of the loss."""
+        weights, k = self._weights_of(Norm(), plan), plan.n_components
+        found = leading_axes(self._engine, k, weights)
+        typical = starts.typical_residual(self._engine, k, found, self._share)
+        return with_typical(plan, typical, self._engine.dtype)
+
+    def weigh(self, space: Space) -> None:
+        """Set α, β and μ in proportion to what can be gained, if they are left to the data."""
+        plan, engine, k = self.plan, space.engine, self.plan.n_components
+        if plan.weigh is None:
+            return
+        spread = starts.typical_spread(engine, self._weights, self._share)
+        found = leading_axes(engine, k, self._weights)
+        residual = starts.typical_residual(engine, k, found, self._share)
+        self.plan = with_weights(plan, plan.weigh(plan.loss, spread, residual))
+        self._directions = engine, found
+
+    def space(self, number: int) -> Space:
+        """Where run ``number`` starts: if that is cheap in the span of the samples, where all is
+        faster. Factors of an earlier factorization of the same ground start where that one ended.
+
+        With a graph, which takes many iterations, in the leading directions if the start comes from
+        them. Without one the start is so near to the end that they bring nothing.
+        """
+        plan, engine = self.plan, self._engine
+        if isinstance(plan.init, tuple):
+            known = self._compression.space
+            return known if known is not None and _lies_in(known, plan.init[0]) else Space(engine)
+        if not looks_at_data(plan, number) or plan.nonnegative:
+            return Space(engine)
+        # With more than a few samples it waits: compressing all of them early was slower.
+        most = np.inf if few_samples(engine) else 0.0
+        space = self._compression.at_once(most) or Space(engine)
+        if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
+            return leading_subspace(space, plan.n_components, self._weights) or space
+        return space
+
+    def known_space(self, state: State) -> Space:
+        """Where a run was when its ``state`` was kept."""
+        space = self._compression.space if state["compressed"] else Space(self._engine)
+        assert space is not None
+        if state.get("confined"):
+            confined = leading_subspace(space, self.plan.n_components, self._weights)
+            assert confined is not None
+            return confined
+        return space
+
+    def start(self, space: Space, number: int) -> starts.Start:
+        """Basis and codes from which run ``number`` starts in its space."""
+        plan, engine = self.plan, space.engine
+        if isinstance(plan.init, tuple):
+            return space.lower(plan.init[0].copy()), plan.init[1].copy()
+        n, m, k = engine.n_samples, engine.n_features, plan.n_components
+        if not looks_at_data(plan, number):
+            low = 0.0 if plan.nonnegative else -1.0
+            return starts.random_start(n, m, k, self._rng, engine.dtype, low)
+        if plan.nonnegative or not few_samples(engine):
+            basis, codes = self._from_data(engine)
+        else:
+            small, lift = reduced(engine)
+            basis, codes = self._from_data(small)
+            basis = lift(basis)
+        if plan.nonnegative:
+            basis = starts.above_zero(np.maximum(basis, 0))
+        if plan.nonnegative or plan.solver == "mu":
+            codes = starts.above_zero(codes)
+        return basis, codes
+
+    def _from_data(self, engine: Engine) -> starts.Start:
+        """A start that looks at the data."""
+        plan, k, rng = self.plan, self.plan.n_components, self._rng
+        if plan.init == "kmeans":
+            return starts.kmeans_start(engine, k, self._share, rng)
+        if plan.init == "exemplar":
+            return starts.exemplar_start(engine, k, rng)
+        refine = plan.alpha == 0 and plan.loss.quadratic
+        found = self._known_directions(engine)
+        if found is None:
+            found = leading_axes(engine, k, self._weights, rng, more=refine)
+        if plan.nonnegative:
+            start = starts.nonnegative_svd_start(engine, k, self._weights, found)
+        else:
+            start = starts.svd_start(engine, k, self._weights, found, rng, refine)
+        start = starts.unit_free_codes(*start, plan.length)
+        robust_alone = not plan.loss.quadratic and plan.alpha == 0 and plan.solver == "cd"
+        few = engine.n_samples <= _FEW_SAMPLES * k
+        if plan.init == "auto" and robust_alone and few and not plan.nonnegative:
+            # So few samples may be best explained by k of them, exactly: take the better start.
+            rival = starts.exemplar_start(engine, k, None)
+            if self._loss(engine, *rival) < self._loss(engine, *start):
+                return rival
+        return start
+
+    def _known_directions(self, engine: Engine) -> Axes | None:
+        """Those that gave the weights, unless they were drawn: those of a start follow its seed."""
+        if self._directions is None or not exact(engine):
+            return None
+        of, found = self._directions
+        return found if of is engine else None
+
+    def _loss(self, engine: Engine, basis: FloatArray, codes: FloatArray) -> float:
+        """The loss at a start, by the short formula."""
+        fit = np.einsum("ij,ij->i", codes @ (basis.T @ basis) - 2 * engine.times(basis), codes)
+        return self.plan.loss.total(np.sqrt(np.maximum(engine.squares + fit, 0)), self._share)
+
+
+def _lies_in(space: Space, basis: FloatArray) -> bool:
+    """Whether nothing of a basis is lost there."""
+    rest = np.linalg.norm(space.lift(space.lower(basis)) - basis)
+    return bool(rest <= ROUND_OFF[basis.itemsize] ** 0.5 * np.linalg.norm(basis))
+
+
+def _around(
+    number: int,
+    weights: Weights,
+    rng: np.random.RandomState,
+    compression: LazyCompression,
+    best: Solution | None,
+) -> State:
+    """What there is to keep beside the run from start ``number``."""
+    state: State = {
+        "start": number, "weights": list(weights), "rng": rng.get_state(legacy=False),
+        "compression": compression.state(),
+    }  # fmt: skip
+    return state if best is None else {**state, "best": best.state()}
+
+
 def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[Solution, Plan]:
     """Run the plan; the best of ``n_init`` starts, with its basis in the features of X.
 
@@ -279,7 +220,7 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
     graph, share = ground.graph, ground.share
     best: Solution | None = None
     with engine:
-        plan = _with_scale(plan, engine, share)
+        beginning = _Beginning(ground, plan, rng)
         scheme = scheme_of(plan, engine.n_features)
         checkpoint, found, first, space = plan.checkpoint, None, 0, None
         if checkpoint is not None and checkpoint.found is not None:
@@ -287,27 +228,27 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
             first = found["start"]
             rng.set_state(found["rng"])
             compression.restore(found["compression"])
-            plan = with_weights(plan, found["weights"].tolist())
+            beginning.plan = with_weights(beginning.plan, found["weights"].tolist())
         else:
-            space = _space(plan, engine, compression, share, first)
-            plan = _weighed(plan, space.engine, share)
+            space = beginning.space(first)
+            beginning.weigh(space)
+        plan = beginning.plan
         weights = plan.alpha, plan.beta, plan.mu
         objective = Objective(
             plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
         )
         nothing = plan.loss.total(np.sqrt(engine.squares), share)
         if found is not None and "best" in found:
-            known = _known_space(plan, engine, compression, share, found["best"])
-            best = Solution.restored(found["best"], known, objective)
+            best = Solution.restored(found["best"], beginning.known_space(found["best"]), objective)
         for number in range(first, plan.n_init):
             if found is None:
-                space = space or _space(plan, engine, compression, share, number)
-                start = _make_start(plan, space, share, rng, number)
-                code = code_length(code_square(start[1]), engine.n_samples)
+                space = space or beginning.space(number)
+                start = beginning.start(space, number)
+                code = code_length(float(np.vdot(start[1], start[1])), engine.n_samples)
                 local = replace(objective, floors=floors_for(plan, start[0], code))
             else:
                 state = found["run"]["descent"]
-                space, local = _known_space(plan, engine, compression, share, state), objective
+                space, local = beginning.known_space(state), objective
                 # Of the right shapes to begin with; the state is what the run then goes on from.
                 start = state["basis"]["U"].copy(), state["rows"]["codes"].copy()
             waiting = None if plan.nonnegative else compression
@@ -333,7 +274,7 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
         if plan.solver == "cd":
             finish.drop_parts(best)
             if graph is None:
-                _polish(best, share)
+                finish.polish(best)
         best.kkt_residual = kkt_residual(
             best.problem, best.space.engine, graph, share, (best.basis, best.codes),
             best.residuals, scheme.basis,

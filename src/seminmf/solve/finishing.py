@@ -1,4 +1,4 @@
-"""What a run has to stand before its end is called one: thawing, and parts that are not needed.
+"""What a run has to stand before its end is called one: thawing, parts that are not needed, polish.
 
 **Thawing.** A residual near zero gives its sample an enormous weight 1/residual, which holds it
 where it is, whatever the penalties would gain elsewhere: a start that fits nearly exactly is
@@ -28,6 +28,8 @@ from ..problem.losses import Huber, Norm
 from ..problem.objective import Objective
 from .descent import Descent, Scheme
 from .loop import Callback, Solution, Status, Stopping, run
+from .plan import ROUND_OFF
+from .projection import solve_codes
 
 # A fit is frozen where residuals below this share of a typical sample ...
 _FROZEN = 1e-2
@@ -45,6 +47,25 @@ _NOTHING_LEFT = 1e-9
 _SLIGHT = (1e-3, 1e-6, 1e-9, 0.0)
 
 Start = tuple[FloatArray, FloatArray]
+
+
+def exact_codes(solution: Solution) -> tuple[FloatArray, FloatArray]:
+    """The basis, and codes that are exactly optimal for it where there is no graph.
+
+    Parts of which rounding alone is left, beside the longest and beside what samples have of
+    others, are zero: codes that use them would be enormous.
+    """
+    engine = solution.space.engine
+    lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
+    used = lengths * solution.codes.max(axis=0)
+    least = ROUND_OFF[solution.basis.itemsize]
+    left = (lengths > least * lengths.max()) | (used > least * used.max())
+    basis, codes = np.where(left, solution.basis, 0), np.where(left, solution.codes, 0)
+    if codes.shape[1] > min(engine.n_samples, engine.n_features):
+        # The solution is not unique: take the one that ``transform`` arrives at.
+        codes[:] = 0
+    solve_codes(engine, basis, solution.problem, codes)
+    return basis, codes
 
 
 @dataclass(frozen=True)
@@ -86,23 +107,65 @@ class Finish:
     def _frozen(self, solution: Solution) -> bool:
         if type(self.objective.loss) is not Norm:
             return False
-        near = float((solution.residuals <= _FROZEN * self.length).mean())
-        return near >= _NOTABLE and solution.objective > _NOTHING_LEFT * self.nothing
+        near = int(np.count_nonzero(solution.residuals <= _FROZEN * self.length))
+        return (
+            near >= _NOTABLE * len(solution.residuals)
+            and solution.objective > _NOTHING_LEFT * self.nothing
+        )
 
     def drop_parts(self, solution: Solution) -> None:
         """Make parts zero that are not needed, in place."""
         for without in self._candidates(solution):
-            start = solution.basis.copy(), solution.codes.copy()
-            for factor in start:
-                factor[:, without] = 0
-            at = self._begin(solution.space, self.objective, start)
-            if at.value <= solution.objective:
-                solution.basis, solution.codes = at.factors()
-                solution.residuals, solution.problem = at.residuals(), at.problem()
-                solution.history[-1] = at.value
+            basis, codes = (np.where(without, 0, f) for f in (solution.basis, solution.codes))
+            residuals, changed = solution.residuals, solution.codes[:, without].any(axis=1)
+            if changed.any():
+                found = solution.space.engine.residuals(basis, codes)
+                residuals = np.where(changed, found, residuals)
+            terms = self._terms_at(solution.problem, basis, codes, residuals)
+            change = solution.problem.best_scale(*terms[1:])
+            value = solution.problem.rescaled(change).total(*terms)
+            if value <= self._most(solution):
+                scale = basis.dtype.type(change)
+                solution.basis, solution.codes = basis / scale, codes * scale
+                solution.residuals, solution.history[-1] = residuals, value
                 if without.all():
                     solution.status = Status.CONVERGED
                 return
+
+    def polish(self, solution: Solution) -> None:
+        """Without a graph each sample's code is the solution of its own problem, which is what
+        ``transform`` gives. Part of the last iteration.
+        """
+        engine, objective = solution.space.engine, solution.problem
+        basis, codes = exact_codes(solution)
+        residuals = engine.residuals(basis, codes)
+        value = objective.total(*self._terms_at(objective, basis, codes, residuals))
+        if objective.penalty is None and value > self._most(solution):
+            # By round-off, and with an enormous weight even that counts.
+            worse = residuals > solution.residuals
+            before = np.where(basis.any(axis=0), solution.codes, 0)
+            codes[worse], residuals[worse] = before[worse], solution.residuals[worse]
+            value = objective.total(*self._terms_at(objective, basis, codes, residuals))
+        if value <= self._most(solution):
+            solution.basis, solution.codes, solution.residuals = basis, codes, residuals
+            solution.history[-1] = value
+
+    def _most(self, solution: Solution) -> float:
+        """The objective that is not told from that of the solution."""
+        return solution.objective + ROUND_OFF[solution.codes.itemsize] * self.nothing
+
+    def _terms_at(
+        self, objective: Objective, basis: FloatArray, codes: FloatArray, residuals: FloatArray
+    ) -> tuple[float, float, float, float]:
+        """Loss, graph penalty, codes penalty and basis penalty, as `Objective.total` takes them."""
+        graph_penalty = 0.0
+        if self.graph is not None:
+            graph_penalty, _ = self.graph.measure(codes, objective.terms(codes.dtype, 0.0))
+        return (
+            objective.loss.total(residuals, self.share), graph_penalty,
+            objective.codes_penalty(codes, self.share),
+            float(np.linalg.norm(basis.astype(np.float64), axis=0).sum()),
+        )  # fmt: skip
 
     def _candidates(self, solution: Solution) -> Iterator[NDArray[np.bool_]]:
         """Sets of parts to try without, the largest first."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._types import FloatArray
 from ..data import Engine, power_of_two
-from ..data.axes import SEED, leading_axes
+from ..data.axes import Axes
 from ..data.samples import weighted_median
 from ..problem.basis import Basis, LeastSquaresBasis
 from .projection import nonnegative_codes
@@ -43,12 +43,14 @@ def random_start(
 
 
 def svd_start(
-    engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState, refine: bool = False
-) -> Start:
+    engine: Engine, k: int, weights: FloatArray, found: Axes, rng: np.random.RandomState,
+    refine: bool = False,
+) -> Start:  # fmt: skip
     """Non-negative codes with the error of a truncated SVD at once.
 
-    The SVD X ≈ B Aᵀ is that of the rows weighted by √``weights``: with those of the robust loss at
-    U = 0, 1/‖x_i‖, a far sample pulls no harder than a near one. If all samples lie on one side of
+    The SVD X ≈ B Aᵀ is that of the rows weighted by √``weights``, as ``found`` by
+    `leading_axes`, whose signs are changed: with those of the robust loss at U = 0, 1/‖x_i‖,
+    a far sample pulls no harder than a near one. If all samples lie on one side of
     the origin along the first axis, adding c_j times its scores to those of axis j makes them
     positive, and rank k gives the error of rank k. Otherwise one component is needed for a shift:
     with s_i = min(0, min_j B_ij), V = [B − s, −s] and U = [A, −Σ_j a_j] have that of rank k − 1.
@@ -56,8 +58,7 @@ def svd_start(
     That second start lies on a plateau: the basis has rank k − 1 only, and coordinate descent takes
     dozens of iterations to leave it. With ``refine`` it is left at once.
     """
-    root = weights[:, None]
-    all_axes, all_scores = leading_axes(engine, k, root, rng, more=refine)
+    all_axes, all_scores = found
     axes, scores = all_axes[:, :k], all_scores[:, :k]
     # An axis points to its longer tail: independent of the order of samples and features. Nothing
     # here makes a copy of the scores, which may be as large as memory allows.
@@ -82,7 +83,7 @@ def svd_start(
     else:
         basis, codes = shifted_basis(axes[:, : k - 1]), shifted_codes(scores[:, : k - 1])
         if refine and codes.shape[1] == k:
-            basis, codes = _refined(all_axes, all_scores, root, codes, engine.team)
+            basis, codes = _refined(all_axes, all_scores, weights[:, None], codes, engine.team)
     if codes.shape[1] < k:
         # More components than the SVD has directions: the rest start small and random.
         missing = k - codes.shape[1]
@@ -149,12 +150,9 @@ def _refined(
     return axes @ basis.U, codes
 
 
-def nonnegative_svd_start(
-    engine: Engine, k: int, weights: FloatArray, rng: np.random.RandomState
-) -> Start:
+def nonnegative_svd_start(engine: Engine, k: int, weights: FloatArray, found: Axes) -> Start:
     """NMF from the SVD: of each axis and its scores the half, + or −, with more of the data."""
-    root = weights[:, None]
-    axes, scores = (found[:, :k] for found in leading_axes(engine, k, root, rng, more=False))
+    root, (axes, scores) = weights[:, None], (factor[:, :k] for factor in found)
     energies = [half_energy(axes, scores, root, sign) for sign in (1, -1)]
     signs = np.where(energies[0] >= energies[1], 1, -1)
     basis, codes = np.maximum(signs * axes, 0), np.maximum(signs * scores, 0)
@@ -187,12 +185,10 @@ def unit_free_codes(basis: FloatArray, codes: FloatArray, length: float) -> Star
     return basis * unit, codes / unit
 
 
-def typical_residual(
-    engine: Engine, k: int, weights: FloatArray, share: FloatArray | None
-) -> float:
+def typical_residual(engine: Engine, k: int, found: Axes, share: FloatArray | None) -> float:
     """The median distance of a sample from the span of the k leading directions of X."""
-    _, scores = leading_axes(engine, k, weights[:, None], np.random.RandomState(SEED), more=False)
-    left = engine.squares - np.einsum("ij,ij->i", scores[:, :k], scores[:, :k])
+    scores = found[1][:, :k]
+    left = engine.squares - np.einsum("ij,ij->i", scores, scores)
     return weighted_median(np.sqrt(np.maximum(left, 0)), share)
 
 

@@ -73,6 +73,9 @@ class Team(AtWork):
 
     def map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
         work = list(items)
+        count = min(self.size, self._share(), len(work)) - 1
+        if count < 1:
+            return [function(item) for item in work]
         results: dict[int, _Result] = {}
         errors: list[BaseException] = []
         # next() on a range iterator is atomic, so that no two threads take the same turn.
@@ -89,7 +92,6 @@ class Team(AtWork):
             except BaseException as error:
                 errors.append(error)
 
-        count = min(self.size, self._share(), len(work)) - 1
         helpers = [Thread(target=help_out, name="seminmf rows", daemon=True) for _ in range(count)]
         try:
             # Where no more can be started, as at a limit of processes, those there are do the work.
