@@ -153,7 +153,7 @@ class Engine:
             ]
         return self._cut[window.chunks]
 
-    def _sum_over_rows(self, visit: Callable[[slice, Visited], FloatArray]) -> FloatArray:
+    def sum_over_rows(self, visit: Callable[[slice, Visited], FloatArray]) -> FloatArray:
         """The sum of what ``visit(rows, X_b)`` returns, which it may overwrite."""
         sums: dict[int, FloatArray] = {}
         first = 0
@@ -187,7 +187,7 @@ class Engine:
             # A product with its own transpose is symmetric, and NumPy calculates half of it.
             return scaled.T @ scaled
 
-        return self._sum_over_rows(visit)
+        return self.sum_over_rows(visit)
 
     @cached_property
     def gram(self) -> FloatArray:
@@ -243,7 +243,7 @@ class Engine:
 
     def adjoint_times(self, rows: FloatArray) -> FloatArray:
         """Xᵀ·Z."""
-        return self._sum_over_rows(lambda place, visited: visited.adjoint_times(rows[place]))
+        return self.sum_over_rows(lambda place, visited: visited.adjoint_times(rows[place]))
 
     def square_times(
         self, weights: FloatArray, directions: FloatArray, products: FloatArray | None = None
@@ -256,4 +256,4 @@ class Engine:
                 products[rows] = found
             return visited.adjoint_times(weights[rows, None] * found)
 
-        return self._sum_over_rows(visit)
+        return self.sum_over_rows(visit)

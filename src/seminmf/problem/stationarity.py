@@ -12,6 +12,7 @@ and stays meaningful where residuals are zero and weights enormous.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,10 +71,18 @@ def stationarity_sums(
     """
     weights = objective.loss.weights(residuals, objective.floors.residual, share)
     weights = weights.astype(np.float64, copy=False)
-    step, size = _codes_step(objective, engine, graph, share, factors, weights)
     own = factors[1][: engine.n_samples].astype(np.float64, copy=False)
     weighted = weights[:, None] * own
-    return Sums(step, size, engine.adjoint_times(weighted), own.T @ weighted)
+    measure = _codes_step(objective, graph, share, factors, weights)
+    found: dict[int, tuple[float, float]] = {}
+
+    def visit(rows: slice, visited: Visited) -> FloatArray:
+        found[rows.start] = measure(rows, visited.times(factors[0]))
+        return visited.adjoint_times(weighted[rows])
+
+    moment = engine.sum_over_rows(visit)
+    steps, sizes = zip(*(found[start] for start in sorted(found)), strict=True)
+    return Sums(sum(steps), sum(sizes), moment, own.T @ weighted)
 
 
 def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, rule: BasisRule) -> float:
@@ -100,23 +109,23 @@ def _ratio(step: float, size: float) -> float:
 
 def _codes_step(
     objective: Objective,
-    engine: Engine,
     graph: Any,
     share: FloatArray | None,
     factors: tuple[FloatArray, FloatArray],
     weights: FloatArray,
-) -> tuple[float, float]:
-    """Numerator and denominator of r_V²."""
+) -> Callable[[slice, FloatArray], tuple[float, float]]:
+    """What some rows, with their X·U, add to the numerator and the denominator of r_V²."""
     basis, codes = factors[0], np.ascontiguousarray(factors[1])
     exact = basis.astype(np.float64, copy=False)
     omega, penalty, alpha = exact.T @ exact, objective.penalty, float(objective.alpha)
     nothing = np.zeros(0)
-    structure, edges = no_graph(codes.dtype), np.zeros(0, codes.dtype)
-    if graph is not None:
-        edges = graph.edge_weights(codes, objective.terms(codes.dtype, 0.0))
+    if graph is None:
+        structure, edges = no_graph(codes.dtype), np.zeros(0, codes.dtype)
+    else:
         structure = graph.structure
+        edges = graph.edge_weights(codes, objective.terms(codes.dtype, 0.0))
 
-    def visit(rows: slice, _: Visited, phi: Any) -> tuple[float, float]:
+    def measure(rows: slice, phi: FloatArray) -> tuple[float, float]:
         push, ridge = nothing.reshape(0, 1), nothing
         if penalty is not None:
             part = codes[rows].astype(np.float64, copy=False)
@@ -131,5 +140,4 @@ def _codes_step(
         )
         return found
 
-    steps, sizes = zip(*engine.map_rows(basis, visit), strict=True)
-    return sum(steps), sum(sizes)
+    return measure
