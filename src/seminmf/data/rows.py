@@ -211,6 +211,18 @@ class Rows:
         ]  # fmt: skip
         find_kernels(self._run, self._rooms[0], self._current, self._step, dtype)
 
+    def begins_again(self, codes: FloatArray) -> bool:
+        """Start from other codes, if there is room for them."""
+        now = self._current
+        if codes.shape != now.codes.shape:
+            return False
+        own = codes[self._own] if self._numbering is None else codes[self._numbering]
+        for place in (now.codes, self._trial.codes):
+            place[self._own] = own
+            place[len(own) :] = codes[len(own) :]
+        self._start_eta = 0.0
+        return True
+
     # What a run asks of its rows
 
     def measure(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from typing import Any
 
@@ -274,7 +274,7 @@ class Training:
         """Those that the samples were made ready for, or others that fit to them."""
         settings = settings.in_units(self.unit)
         if self.member is not None:
-            settings = _restrict(settings, self.X, self.member)
+            settings = self._restricted(settings, self.member)
         plan = settings.plan(self.units)
         solution, plan = factorize(self.ground, plan, settings.random_state)
         problem = solution.problem
@@ -293,6 +293,26 @@ class Training:
         )  # fmt: skip
         return trained.in_units_of_x(self.unit)
 
+    def _restricted(self, settings: Settings, member: IntArray) -> Settings:
+        """A start for the samples that take part; a callback that sees all samples."""
+        callback = settings.callback
+        if callback is not None:
+            settings = replace(settings, callback=_with_all_samples(callback, self.X, member))
+        if isinstance(settings.init, tuple):
+            basis, codes = settings.init
+            settings = replace(settings, init=(basis, np.ascontiguousarray(codes[member >= 0])))
+        if settings.before is not None:
+            basis, codes = settings.before
+            settings = replace(settings, before=(basis, codes[self._first]))
+        return settings
+
+    @cached_property
+    def _first(self) -> IntArray:
+        """Where each of the samples that take part comes first: copies have the same code."""
+        assert self.member is not None
+        kept = np.flatnonzero(self.member >= 0)
+        return kept[np.unique(self.member[kept], return_index=True)[1]]
+
 
 def _taking_part(X: Any, settings: Settings, weights: FloatArray | None) -> _Samples:
     coupled = settings.coupled
@@ -309,22 +329,6 @@ def _taking_part(X: Any, settings: Settings, weights: FloatArray | None) -> _Sam
         check.check_sizes(samples.X.shape, settings.n_components, settings.nonnegative, which)
         check.check_range(*entry_range(samples.X), settings.nonnegative, X.dtype)
     return samples
-
-
-def _restrict(settings: Settings, X: Any, member: IntArray) -> Settings:
-    """A start for the samples that take part; a callback that sees all samples."""
-    kept = np.flatnonzero(member >= 0)
-    callback = settings.callback
-    if callback is not None:
-        settings = replace(settings, callback=_with_all_samples(callback, X, member))
-    if isinstance(settings.init, tuple):
-        basis, codes = settings.init
-        settings = replace(settings, init=(basis, np.ascontiguousarray(codes[kept])))
-    if settings.before is not None:
-        basis, codes = settings.before
-        _, first = np.unique(member[kept], return_index=True)  # copies have the same code
-        settings = replace(settings, before=(basis, np.ascontiguousarray(codes[kept[first]])))
-    return settings
 
 
 def _with_all_samples(callback: Callback, X: Any, member: IntArray) -> Callback:

@@ -101,12 +101,14 @@ class Objective:
         ]  # fmt: skip
         return _balance(terms, opposite)
 
-    def rescaled(self, scale: float) -> Objective:
-        """The objective J' with J'(U, V) = J(U/c, cV): only α, μ and β change."""
+    def rescaled(self, scale: float, floors: Floors | None = None) -> Objective:
+        """The objective J' with J'(U, V) = J(U/c, cV): only α, μ and β change, and the floors if
+        others are given.
+        """
         power = 0 if self.penalty is None else self.penalty.power
         return Objective(
             self.loss, self.graph, self.alpha * scale**self.graph.power, self.beta / scale,
-            self.penalty, self.mu * scale**power, self.floors,
+            self.penalty, self.mu * scale**power, floors or self.floors,
         )  # fmt: skip
 
     def with_ordinary(
@@ -121,10 +123,14 @@ class Objective:
         if unit == 1:
             return self, basis, codes, 1.0
         floors, scale = self.floors, 1 / unit
-        objective = self.rescaled(scale)
-        objective.floors = Floors(floors.residual, floors.edge * unit, floors.basis / unit)
+        floors = Floors(floors.residual, floors.edge * unit, floors.basis / unit)
         number = basis.dtype.type(unit)
-        return objective, basis / number, codes * number, scale
+        return self.rescaled(scale, floors), basis / number, codes * number, scale
+
+    def has_terms_of(self, other: Objective) -> bool:
+        """Whether nothing but the weights of the penalties is different."""
+        same = self.loss is other.loss and self.graph is other.graph
+        return same and self.penalty is other.penalty and self.floors == other.floors
 
     def state(self) -> dict[str, Any]:
         """The numbers that change in a run."""

@@ -23,9 +23,10 @@ __all__ = ["STRENGTHS", "RegularizationPath", "regularization_path"]
 # Six to a decade, with the default of the estimators among them.
 STRENGTHS = tuple(float(f"{10 ** (-5 + step / 6):.3g}") for step in range(20))
 _FOLLOWING = "strengths"
-# A fit begins so far beyond the last one, as a share of the way that a straight line would go. All
-# of it is too far where parts are about to be switched off: twice the iterations, worse minima.
-_SHARE = 0.5
+# A fit begins so far beyond the last one, as a share of the way that a straight line would go.
+# Between 0.5 and 0.9 it matters little. All of it is too far where parts are about to be switched
+# off: more iterations, and minima that are worse by up to 3 %.
+_SHARE = 0.7
 
 
 @dataclass(frozen=True)
@@ -149,23 +150,25 @@ def followed(X: Any, model: Any, strengths: list[float], work: Work) -> Regulari
     models: list[Any] = []
     rows = []
     parts = np.ones(settings.n_components, np.bool_)
-    for strength in strengths:
-        fitted = copy(model)
-        fitted.strength = strength
-        settings = replace(settings, strength=strength)
-        if models:
-            # Parts that are zero stay so: without them the same is found in less time.
-            used = models[-1].components_.any(axis=1)
-            parts = used if used.any() else parts
-            start = _ahead(strength, models, parts)
-            settings = replace(settings, before=start, n_components=int(parts.sum()))
-        trained = training.fit(settings)
-        warn_of(trained.solution, replace(settings, tol=0.0))
-        fitted._keep(trained.among(parts), None)
-        rows.append(_row(fitted, squares, time.perf_counter() - began))
-        models.append(fitted)
-        tell()
-        began = time.perf_counter()
+    quiet = replace(settings, tol=0.0)
+    with training.ground:
+        for strength in strengths:
+            fitted = copy(model)
+            fitted.strength = strength
+            changed: dict[str, Any] = {"strength": strength}
+            if models:
+                # Parts that are zero stay so: without them the same is found in less time.
+                used = models[-1].components_.any(axis=1)
+                parts = used if used.any() else parts
+                changed["before"] = _ahead(strength, models, parts)
+                changed["n_components"], changed["n_init"] = int(parts.sum()), 1
+            trained = training.fit(replace(settings, **changed))
+            warn_of(trained.solution, quiet)
+            fitted._keep(trained.among(parts), None)
+            rows.append(_row(fitted, squares, time.perf_counter() - began))
+            models.append(fitted)
+            tell()
+            began = time.perf_counter()
     table = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return RegularizationPath(np.array(strengths), table, models)
 
@@ -173,7 +176,10 @@ def followed(X: Any, model: Any, strengths: list[float], work: Work) -> Regulari
 def _ahead(strength: float, models: list[Any], parts: Any) -> tuple[FloatArray, FloatArray]:
     """Factors to begin with: the last ones, and on from there in the direction of their change."""
     (basis, codes), *before = (
-        (model.components_[parts].T, model.codes_[:, parts]) for model in models[:-3:-1]
+        (model.components_.T, model.codes_)
+        if parts.all()
+        else (model.components_[parts].T, model.codes_[:, parts])
+        for model in models[:-3:-1]
     )
     if not before:
         return basis, codes
@@ -193,9 +199,9 @@ def _row(model: Any, squares: float, seconds: float) -> dict[str, Any]:
         "loss": loss,
         "graph": model.objective_ - loss - basis,
         "basis": basis,
-        "explained": 1 - float(np.square(model.residuals_).sum()) / squares,
+        "explained": 1 - float(np.vdot(model.residuals_, model.residuals_)) / squares,
         "n_active": model.n_active_,
-        "sparsity": float((model.codes_ == 0).mean()),
+        "sparsity": 1 - np.count_nonzero(model.codes_) / model.codes_.size,
         "kkt_residual": model.kkt_residual_,
         "n_iter": model.n_iter_,
         "converged": model.converged_,

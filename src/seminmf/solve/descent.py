@@ -12,7 +12,7 @@ does not, it is taken back, η is halved, and a plain step from V is made, which
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .._types import FloatArray
 from ..data import CANCELLATION, LazyCompression, Rule, Space, Statistics, Subspace
@@ -69,12 +69,35 @@ class Descent:
         self._compression = None if compression is None or not compression.possible else compression
         self._settle(space, basis, codes)
 
+    def begins_again(
+        self,
+        space: Space,
+        objective: Objective,
+        scheme: Scheme,
+        start: tuple[FloatArray, FloatArray],
+    ) -> bool:
+        """Begin at another start with the rows that there are, if they fit to it and to what is
+        minimised: that may have other weights of its penalties.
+        """
+        same_rows = self.space.engine is space.engine and self.scheme.codes == scheme.codes
+        if not same_rows or not self.objective.has_terms_of(objective):
+            return False
+        if not self._rows.begins_again(start[1]):
+            return False
+        self.objective, self.scale = objective, 1.0
+        self._measure(start[0])
+        return True
+
     def _settle(self, space: Space, basis: FloatArray, codes: FloatArray) -> None:
         """Begin in a space at (basis, codes)."""
         self._take_up(space)
         self._rows = space.engine.begin(
             self._terms(), self.scheme.codes, self._graph, self._share, codes
         )
+        self._measure(basis)
+
+    def _measure(self, basis: FloatArray) -> None:
+        """Take the present codes and this basis for where the run is."""
         measured = Basis.of(basis)
         found = self._rows.measure(basis, measured.omega, self._alpha, self.objective.mu)
         self._current = _Point(measured, found)
@@ -131,9 +154,9 @@ class Descent:
 
     def problem(self) -> Objective:
         """What is minimised, in the units of the original α and β."""
-        original, floors = self.objective.rescaled(1 / self.scale), self.objective.floors
-        edge, basis = floors.edge * self.scale, floors.basis / self.scale
-        return replace(original, floors=Floors(floors.residual, edge, basis))
+        floors, scale = self.objective.floors, self.scale
+        floors = Floors(floors.residual, floors.edge * scale, floors.basis / scale)
+        return self.objective.rescaled(1 / scale, floors)
 
     # What can be kept
 

@@ -6,9 +6,8 @@ the compiler.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,11 +17,11 @@ from ..data import Engine, LazyCompression, Space, leading_subspace
 from ..data.axes import Axes, exact, few_samples, leading_axes, reduced
 from ..graph.prepared import NeighbourGraph
 from ..problem.losses import Loss, Norm
-from ..problem.objective import Objective
+from ..problem.objective import Floors, Objective
 from ..problem.stationarity import kkt_residual
 from . import starts
 from .checkpoint import Keeper, State
-from .descent import Descent
+from .descent import Descent, Scheme
 from .finishing import Finish
 from .loop import Solution, run
 from .plan import (
@@ -46,6 +45,8 @@ class Ground:
     """Samples and their graph, on which any number of factorizations can be made.
 
     ``squares`` are ‖x_i‖², ``matrix`` the graph (None without one), ``share`` the sample weights.
+    Those that are made within ``with ground:`` have their threads in common, and what a run works
+    in.
     """
 
     def __init__(
@@ -64,6 +65,49 @@ class Ground:
             self.graph = NeighbourGraph.prepare(
                 matrix, squares, engine.dtype, engine.chunk_bounds, renumber=engine.whole
             )
+        self._entered = 0
+        # What those have in common that are made together, from the first of them on.
+        self._floors: Floors | None = None
+        self._last: Descent | None = None
+
+    def __enter__(self) -> Self:
+        if self._entered == 0:
+            self.engine.__enter__()
+        self._entered += 1
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered -= 1
+        if self._entered == 0:
+            self._floors = self._last = None
+            self.engine.__exit__(*error)
+
+    def floors(self, plan: Plan, start: tuple[FloatArray, FloatArray]) -> Floors:
+        """In proportion to a start."""
+        if self._floors is not None:
+            return self._floors
+        basis, codes = start
+        found = floors_for(plan, basis, code_length(float(np.vdot(codes, codes)), len(codes)))
+        self._floors = found if self._entered > 1 else None
+        return found
+
+    def descent(
+        self,
+        space: Space,
+        objective: Objective,
+        scheme: Scheme,
+        start: tuple[FloatArray, FloatArray],
+        nonnegative: bool,
+    ) -> Descent:
+        """From a start, which it may overwrite; that of the run before, if it is still there."""
+        last = self._last
+        if last is None or not last.begins_again(space, objective, scheme, start):
+            self._last = None
+            waiting = None if nonnegative else self.compression
+            last = Descent(space, objective, scheme, self.graph, self.share, start, waiting)
+        # As large as the codes: kept only for others that are known to come.
+        self._last = last if self._entered > 1 else None
+        return last
 
 
 class _Beginning:
@@ -219,7 +263,7 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
     engine, compression = ground.engine, ground.compression
     graph, share = ground.graph, ground.share
     best: Solution | None = None
-    with engine:
+    with ground:
         beginning = _Beginning(ground, plan, rng)
         scheme = scheme_of(plan, engine.n_features)
         checkpoint, found, first, space = plan.checkpoint, None, 0, None
@@ -234,25 +278,26 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
             beginning.weigh(space)
         plan = beginning.plan
         weights = plan.alpha, plan.beta, plan.mu
-        objective = Objective(
-            plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
+        minimised = partial(
+            Objective, plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
         )
         nothing = plan.loss.total(np.sqrt(engine.squares), share)
         if found is not None and "best" in found:
-            best = Solution.restored(found["best"], beginning.known_space(found["best"]), objective)
+            best = Solution.restored(
+                found["best"], beginning.known_space(found["best"]), minimised()
+            )
         for number in range(first, plan.n_init):
             if found is None:
                 space = space or beginning.space(number)
                 start = beginning.start(space, number)
-                code = code_length(float(np.vdot(start[1], start[1])), engine.n_samples)
-                local = replace(objective, floors=floors_for(plan, start[0], code))
+                objective = minimised(ground.floors(plan, start))
             else:
                 state = found["run"]["descent"]
-                space, local = beginning.known_space(state), objective
+                space, objective = beginning.known_space(state), minimised()
                 # Of the right shapes to begin with; the state is what the run then goes on from.
                 start = state["basis"]["U"].copy(), state["rows"]["codes"].copy()
-            waiting = None if plan.nonnegative else compression
-            descent = Descent(space, local, scheme, graph, share, start, waiting)
+            descent = ground.descent(space, objective, scheme, start, plan.nonnegative)
+            scheme = descent.scheme
             space = None  # its arrays are as large as the codes, and so are those of the start
             del start
             keeper = None
@@ -265,8 +310,9 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
             found = None
             if plan.solver == "cd":
                 finish = Finish(
-                    scheme, graph, share, local, plan.length, nothing, plan.stopping, plan.callback
-                )
+                    scheme, graph, share, objective, plan.length, nothing, plan.stopping,
+                    plan.callback,
+                )  # fmt: skip
                 solution = finish.thaw(solution, number)
             if best is None or solution.rank < best.rank:
                 best = solution

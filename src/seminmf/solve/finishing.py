@@ -107,11 +107,10 @@ class Finish:
     def _frozen(self, solution: Solution) -> bool:
         if type(self.objective.loss) is not Norm:
             return False
-        near = int(np.count_nonzero(solution.residuals <= _FROZEN * self.length))
-        return (
-            near >= _NOTABLE * len(solution.residuals)
-            and solution.objective > _NOTHING_LEFT * self.nothing
-        )
+        near = np.count_nonzero(solution.residuals <= _FROZEN * self.length)
+        if near < _NOTABLE * len(solution.residuals):
+            return False
+        return solution.objective > _NOTHING_LEFT * self.nothing
 
     def drop_parts(self, solution: Solution) -> None:
         """Make parts zero that are not needed, in place."""
