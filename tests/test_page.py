@@ -26,6 +26,7 @@ from seminmf.datasets import make_waveform
 from seminmf.io import read_table
 from seminmf.metrics import majority_accuracy
 from seminmf.reporting.model.advice import advice
+from seminmf.reporting.model.drawing import histogram
 from seminmf.reporting.model.findings import Findings, find
 from seminmf.reporting.model.markup import middle
 from seminmf.reporting.model.subject import checked_subject
@@ -337,3 +338,10 @@ def test_weights_of_samples_are_part_of_the_recipe() -> None:
         model = SemiNMF(2, random_state=0).fit(X, sample_weight=weights)
         program = program_of(report(model, X).html)
     assert "model.fit(X, sample_weight=sample_weight)" in program
+
+
+@pytest.mark.parametrize("threshold", [1.5, 3.0, 5.5])
+def test_the_name_of_the_threshold_covers_no_bar(threshold: float) -> None:
+    drawn = histogram(3 + np.random.default_rng(0).normal(size=1000), threshold)
+    name = float(re.findall(r'class="fence-name" x="[^"]*" y="([^"]*)"', drawn)[0])
+    assert name < min(float(y) for y in re.findall(r'<rect [^>]*y="([^"]*)"', drawn))
