@@ -311,6 +311,41 @@ def test_the_program_on_the_page_makes_the_model_from_the_file(
     assert "callback" not in text_of(page)
 
 
+def test_the_title_is_the_name_of_the_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame(make_waveform(40, random_state=0)[0]).add_prefix("t")
+    frame.to_csv(tmp_path / "my-waves.csv", index=False)
+    words = ["fit", str(tmp_path / "my-waves.csv"), "-k", "3", "--out", str(tmp_path / "out")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "<h1><bdi>my-waves.csv</bdi></h1>" in page
+
+
+def test_parts_and_colours_are_the_same_on_pages_plots_and_in_files(tmp_path: Path) -> None:
+    """Parts are counted from 0; clusters are of one colour wherever they are shown."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    from matplotlib.colors import to_hex
+
+    from seminmf.plotting import plot_codes, plot_parts
+
+    X = data(60, 9)
+    model = FactorKMeans(L21SemiNMF(3), random_state=0).fit(X)
+    page = report(model, X).html
+    parts = [f"part {j}" for j in range(3)]
+    assert [part.lower() for part in re.findall(r"<h3>(Part \d)", page)] == parts
+    titles = [axes.get_title(loc="left") or axes.get_title() for axes in plot_parts(model)]
+    assert [re.findall(r"part \d", title.lower())[0] for title in titles] == parts
+    frame = pd.DataFrame(X).add_prefix("t")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ["fit", str(tmp_path / "t.csv"), "-k", "3", "--out", str(tmp_path / "out")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    codes = pd.read_csv(tmp_path / "out" / "codes.csv")
+    assert [name.replace("_", " ") for name in codes.columns[1:]] == parts
+    drawn = [to_hex(c.get_facecolor()[0]) for c in plot_codes(model).collections[::2]]
+    shown = [re.findall(rf"--cat-{i}: light-dark\((#\w+)", page)[0] for i in range(3)]
+    assert drawn == shown
+    pyplot.close("all")
+
+
 def test_the_parameters_of_a_loss_are_named() -> None:
     from seminmf import RobustSemiNMF
     from seminmf.losses import Huber
