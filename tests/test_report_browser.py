@@ -455,6 +455,27 @@ def test_thirty_names_find_room_on_a_phone(
     assert frame[3] - frame[1] < frame[2] - frame[0]
 
 
+@pytest.mark.parametrize("layout", ["codes", "neighbours"])
+def test_the_legend_counts_the_marks_that_are_drawn(
+    browser: Browser, signals: Path, layout: str
+) -> None:
+    browser.open(signals)
+    browser.find(f"label[for=layout-{layout}]").click()
+    (said,) = (
+        legend.text
+        for legend in browser.driver.find_elements("css selector", "[aria-label=Marks]")
+        if legend.is_displayed()
+    )
+    marks = browser.run(
+        "return [...document.querySelectorAll('#points use')].map(e => e.getAttribute('href'))"
+    )
+    assert "#cross" in marks
+    assert ("#far" in marks) == (layout == "codes")
+    names = {"× outlier": "#cross", "▸ beyond the frame": "#far"}
+    drawn = [f"{name} {marks.count(mark)}" for name, mark in names.items() if mark in marks]
+    assert said.split() == " ".join(["Marks", *drawn]).split()
+
+
 def test_captions_of_tables_stay_in_the_window(browser: Browser, signals: Path) -> None:
     """Also of one that is wider than a phone."""
     browser.open(signals, width=390)
