@@ -448,6 +448,8 @@ def test_thirty_names_find_room_on_a_phone(
         f"{BOXES} return ['.frame', '#points circle'].flatMap("
         "what => [...document.querySelectorAll(what)].map(box))"
     )
+    confused = browser.find(".confusion tbody th").size["width"]
+    assert confused < 390 / 2  # labels leave room for what is counted
     assert frame[3] - frame[1] > frame[2] - frame[0]
     assert all(frame[1] <= dot[1] and dot[3] <= frame[3] for dot in dots)
     browser.open(path, width=1200)
