@@ -10,6 +10,7 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -441,3 +442,296 @@ other_case("Parquet in parts with ids", "t.parquet", PARTS.to_parquet, (N, M),
            says=("'id': by its name",), options=("--max-memory", "1GB"))  # fmt: skip
 other_case("Parquet in parts, ids kept", "t.parquet", PARTS.to_parquet, (N, M + 1),
            options=("--max-memory", "1GB", "--keep", "id"))  # fmt: skip
+
+# What a second round of strangers brought.
+END = ",,,,\n"
+PERCENT = [[f"{v}%" for v in row] for row in VALUES]
+text_case(
+    "names and cells in quotes between semicolons",
+    lines(
+        '"a;1";"b";"c";"d";"e"', [[f'"{v}"'.replace(".", ",") for v in row] for row in VALUES], ";"
+    ),
+    (N, M),
+)
+text_case(
+    "a mark of bytes, units and decimal commas",
+    "\ufeff"
+    + lines(
+        "t;p;T;q;v\n[s];[bar];[°C];[l/h];[m]",
+        [[str(v).replace(".", ",") for v in row] for row in VALUES],
+        ";",
+    ),
+    (N, M),
+    says=("below the header left out",),
+)
+text_case(
+    "dates of two kinds",
+    lines(
+        "when,a,b,c,d,e", beside([f"2020-01-{i + 9}" if i % 2 else f"{i}/01/2020" for i in COUNT])
+    ),
+    (N, M),
+    says=("'when': it has text",),
+)
+text_case(
+    "seconds since 1970",
+    lines("time,a,b,c,d,e", beside([1_600_000_000 + 61 * i + i * i for i in COUNT])),
+    (N, M),
+    says=("'time': its whole numbers rise",),
+)
+text_case(
+    "years that fall",
+    lines("year,a,b,c,d,e", beside([2020 - i for i in COUNT])),
+    (N, M),
+    says=("'year': it counts the rows",),
+)
+for one, other in (("yes", "no"), ("T", "F")):
+    text_case(
+        f"{one} and {other}",
+        lines("a,b,c,d,e,f", [(*r, [one, other][i % 2]) for i, r in enumerate(VALUES)]),
+        (N, M),
+        says=("'f': it has text",),
+    )
+text_case(
+    "TRUE of spreadsheets with a gap",
+    lines("a,b,c,d,e,f", [(*r, ["TRUE", "FALSE", ""][i % 3]) for i, r in enumerate(VALUES)]),
+    error="4 values are missing",
+)
+text_case("nothing but percent", lines(body=PERCENT), error="write it as plain numbers")
+text_case(
+    "ids such as 1E5",
+    lines("id,a,b,c,d,e", beside([f"{i}E5" for i in COUNT])),
+    (N, M),
+    options=("--id", "id"),
+)
+text_case(
+    "classes such as 01",
+    lines("c,a,b,d,e,f", beside([f"0{i % 3}" for i in COUNT])),
+    (N, M),
+    options=("--labels", "c"),
+)
+text_case("names that differ by case", lines("a,A,b,B,c"), (N, M))
+text_case("names that numbers would repeat", lines("a,a.1,a,b,c"), (N, M), says=("became 'a.2'",))
+text_case(
+    "a delimiter in the last place of the lines alone",
+    lines(body=[(*r, "") for r in VALUES]),
+    (N, M),
+)
+text_case("a delimiter in the last place of the names alone", lines("a,b,c,d,e,"), (N, M))
+text_case(
+    "rows of nothing at the end",
+    lines() + END + END,
+    (N, M),
+    says=("2 lines without any value at the end left out",),
+)
+text_case(
+    "quoted nothing at the end", lines() + '"","","","",""\n', (N, M), says=("1 line without",)
+)
+text_case("a row of nothing within", lines() + END + lines(None), error="5 values are missing")
+text_case("a last value that is missing", lines() + "1,2,3,4,\n", error="1 value is missing")
+TOTAL = [*VALUES.tolist(), VALUES.sum(axis=0).round(3).tolist()]
+text_case("a total below", lines(body=TOTAL), (N + 1, M), says=("The last row is the sum of all",))
+text_case(
+    "a source below",
+    lines() + "\nSource: an agency\n",
+    error="line 15 has 1 value, but there are 5 columns; correct or remove this line",
+)
+text_case(
+    "tables one behind the other",
+    lines() + lines() + "\ufeff" + lines(),
+    (3 * N, M),
+    says=("2 lines that repeat the header left out",),
+)
+text_case("row numbers without a name above", lines(body=beside(COUNT)), (N, M))
+text_case("names of 3,000 letters", lines(",".join(c * 3000 for c in "abcde")), (N, M))
+text_case("names of pictures", lines("🍎,🍌,👩‍🔬,é,ß"), (N, M))
+text_case("names of two lines", lines('"a\n1","b\n(kg)",c,d,e'), (N, M))
+text_case(
+    "names with brackets",
+    lines("n[red],a,b,c,d,[/red]e", beside(NAMES)),
+    (N, M),
+    says=("'n[red]': it has text",),
+)
+text_case(
+    "names between colons",
+    lines("n:b:,a,b,c,d,e", beside(NAMES)),
+    (N, M),
+    says=("'n:b:': it has text",),
+)
+text_case("all but one constant", lines("a,b,c", [(1, 2, v) for v in VALUES[:, 0]]), (N, 3))
+text_case("line ends of old Macs", lines(end="\r"), (N, M))
+text_case(
+    "Unicode text of spreadsheets",
+    lines("a\tb\tc\td\te", sep="\t", end="\r\n").encode("utf-16"),
+    (N, M),
+    file="t.txt",
+)
+text_case("gzip by another name", gzip.compress(lines().encode()), (N, M))
+text_case(
+    "gaps marked . (SAS)",
+    lines(body=np.where(GAPS == "?", ".", GAPS)),
+    (N, 3),
+    says=("--na-values '.'",),
+)
+text_case(
+    "below what can be measured",
+    lines(body=np.where(GAPS == "?", "<0.1", GAPS)),
+    (N, 3),
+    says=("the first '<0.1' in row 3",),
+)
+text_case(
+    "genes in rows, not said", GENES, (M, N), says=("'gene' seems to name features; --transpose",)
+)
+text_case(
+    "genes with descriptions",
+    lines(
+        "Name\tDescription\t" + "\t".join(NAMES),
+        [(f"g{j}", f"a gene {j}", *VALUES[:, j]) for j in range(M)],
+        "\t",
+    ),
+    (N, M),
+    file="t.tsv",
+    options=("--transpose",),
+)
+text_case(
+    "expression as GCT",
+    f"#1.2\n{M}\t{N}\n"
+    + lines(
+        "Name\tDescription\t" + "\t".join(NAMES),
+        [(f"g{j}", f"gene {j}", *VALUES[:, j]) for j in range(M)],
+        "\t",
+    ),
+    (N, M),
+    file="t.txt",
+    options=("--transpose",),
+    says=("1 line above",),
+)
+text_case(
+    "ARFF",
+    "@relation x\n@attribute a real\n@data\n" + lines(None),
+    (N, M),
+    file="t.data",
+    says=("3 lines above the table left out: '@relation x'",),
+)
+text_case(
+    "columns of a width",
+    "name  a      b\n"
+    + "".join(f"{n:<4}{a:>7.3f}{b:>7.3f}\n" for n, (a, b, *_) in zip(NAMES, VALUES, strict=True)),
+    (N, 2),
+    file="t.txt",
+)
+text_case(
+    "exponents of Fortran",
+    lines("a,b,c,d,e,f", [(*r, f"{i}.5D+02") for i, r in enumerate(VALUES)]),
+    (N, M),
+    says=("'f': it has text, as '0.5D+02'",),
+)
+text_case("the end of DOS", lines() + "\x1a", error="correct or remove this line (is a text")
+text_case(
+    "numbers in single quotes",
+    lines(body=[[f"'{v}'" for v in r] for r in VALUES]),
+    error="write it as plain numbers",
+)
+text_case("signs before all numbers", lines(body=[[f"{v:+}" for v in r] for r in VALUES]), (N, M))
+text_case("colons between", lines("a:b:c:d:e", sep=":"), error="'a:b:c:d:e': it has text")
+text_case("colons between, said", lines("a:b:c:d:e", sep=":"), (N, M), options=("--delimiter", ":"))
+for ending, cure in (
+    (".xls", "save it as .xlsx"),
+    (".ods", "save it as .xlsx"),
+    (".json", "one object"),
+    (".csv.xz", "unpack it"),
+    (".zip", "unpack it"),
+    (".rds", "export it"),
+):
+    text_case(f"a file {ending}", lines(), file=f"t{ending}", error=cure)
+other_case(
+    "Excel called CSV",
+    "t.csv",
+    lambda p: FRAME.to_excel(p.with_suffix(".xlsx")) or p.with_suffix(".xlsx").rename(p),
+    error="begins like one of .xlsx",
+)
+other_case(
+    "Excel, titles above names over names",
+    "t.xlsx",
+    sheet(["Experiment 5"], ["A", None, "B"], TITLES),
+    (N, M),
+    says=("2 lines above the table left out: 'Experiment 5'",),
+)
+other_case(
+    "Excel, a total",
+    "t.xlsx",
+    sheet(TITLES, numbers=np.array(TOTAL)),
+    (N + 1, M),
+    says=("The last row is the sum",),
+)
+other_case("Excel, numbers as text", "t.xlsx", sheet(TITLES, numbers=VALUES.astype(str)), (N, M))
+other_case(
+    "JSON, an array",
+    "t.jsonl",
+    lambda p: p.write_text(FRAME.to_json(orient="records")),
+    error="line 1 is not an object; write one in each line",
+)
+other_case(
+    "JSON, an array of lines",
+    "t.jsonl",
+    lambda p: p.write_text('[\n{"a": 1},\n{"a": 2}\n]'),
+    error="write one in each line",
+)
+other_case(
+    "JSON lines, nested",
+    "t.jsonl",
+    lambda p: json_lines(p, more={"x": 1}),
+    (N, M),
+    says=("'more': it has values of type dict (write them as columns)",),
+)
+for title, values, columns in (
+    ("whole numbers that may lack", pd.array([*COUNT[:6][::-1], *COUNT[:6]], dtype="Int64"), M + 1),
+    ("truth that may lack", pd.array([True, False] * 6, dtype="boolean"), M + 1),
+    ("decimals", [Decimal(f"{i % 5}.25") for i in COUNT], M + 1),
+    ("numbers as text", [f"{i % 5}.25" for i in COUNT], M + 1),
+    ("times", pd.date_range("2020", periods=N), M),
+    ("spans of time", pd.to_timedelta(range(N), unit="s"), M),
+    ("categories", pd.Categorical(["x", "y"] * 6), M),
+):
+    other_case(f"Parquet, {title}", "t.parquet", FRAME.assign(more=values).to_parquet, (N, columns))
+other_case(
+    "Parquet, an index twice",
+    "t.parquet",
+    FRAME.set_axis([i % 3 for i in COUNT]).to_parquet,
+    (N, M),
+    says=("'the index': it does not tell rows apart",),
+)
+other_case(
+    "Parquet, an index of two levels",
+    "t.parquet",
+    FRAME.set_axis(
+        pd.MultiIndex.from_product([range(3), range(4)], names=["plate", "well"])
+    ).to_parquet,
+    (N, M),
+    says=("ids from 'plate, well'",),
+)
+other_case(
+    "NPZ of several matrices",
+    "t.npz",
+    lambda p: np.savez(p, train=VALUES, test=VALUES[:3]),
+    error="it has train (12, 5), test (3, 5). Save it as X=",
+)
+other_case(
+    "NPZ with classes",
+    "t.npz",
+    lambda p: np.savez(p, X=VALUES, y=np.arange(N) % 2),
+    (N, M),
+    options=("--labels", "y"),
+)
+other_case(
+    "NPY of half precision", "t.npy", lambda p: np.save(p, VALUES.astype(np.float16)), (N, M)
+)
+other_case("NPY of images", "t.npy", lambda p: np.save(p, np.ones((N, 3, 3))), error="3 dimensions")
+other_case(
+    "MTX with comments",
+    "t.mtx",
+    lambda p: p.write_text(
+        "%%MatrixMarket matrix coordinate real symmetric\n% by hand\n%\n3 3 4\n"
+        "1 1 2.5\n2 2 -1\n3 3 4\n3 1 1\n"
+    ),
+    (3, 3),
+)

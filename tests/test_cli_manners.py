@@ -67,6 +67,18 @@ def test_clusters_of_a_fit_keep_its_ids(suffix: str, table: Path, tmp_path: Path
     assert json.loads(rows)["columns"] == ["row", "cluster"]
 
 
+def test_ids_of_a_fit_may_look_like_comments(table: Path, tmp_path: Path) -> None:
+    """What a fit wrote is read as it was written, not guessed at."""
+    frame = pd.read_csv(table).assign(name=[f"#{i}" for i in range(N)])
+    frame.to_csv(tmp_path / "t.csv", index=False, sep="^")
+    how = ["--id", "name", "--comment", "", "--delimiter", "^"]
+    out = tmp_path / "out"
+    invoke("fit", tmp_path / "t.csv", "-k", 3, *how, "--model", "semi", "--out", out, "-q")
+    invoke("cluster", out, "--out", tmp_path / "clusters.csv", "-q")
+    found = pd.read_csv(tmp_path / "clusters.csv")
+    assert found["name"].tolist() == [f"#{i}" for i in range(N)]
+
+
 def test_rows_of_a_fit_without_ids(table: Path, tmp_path: Path) -> None:
     frame = pd.read_csv(table).drop(columns="name")
     frame.loc[3, "t0"] = np.nan

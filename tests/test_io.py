@@ -483,9 +483,10 @@ def test_odd_columns_of_parquet(tmp_path: Path) -> None:
     table = read_table(path, missing="median")
     assert table.feature_names == ("flag", "x", "text")
     assert {s.name: s.reason for s in table.skipped} == {
-        "when": "it has dates or times", "list": "it has values of type ndarray",
+        "when": "it has dates or times",
+        "list": "it has values of type ndarray (write them as columns)",
         "many": "it has categories",
-    }  # fmt: skip
+    }
 
 
 def test_damaged_h5ad(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from seminmf.datasets import make_waveform
 from seminmf.io import read_table
 from seminmf.metrics import majority_accuracy
 from seminmf.reporting.model.advice import advice
+from seminmf.reporting.model.drawing import histogram
 from seminmf.reporting.model.findings import Findings, find
 from seminmf.reporting.model.markup import middle
 from seminmf.reporting.model.subject import checked_subject
@@ -310,6 +311,41 @@ def test_the_program_on_the_page_makes_the_model_from_the_file(
     assert "callback" not in text_of(page)
 
 
+def test_the_title_is_the_name_of_the_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame(make_waveform(40, random_state=0)[0]).add_prefix("t")
+    frame.to_csv(tmp_path / "my-waves.csv", index=False)
+    words = ["fit", str(tmp_path / "my-waves.csv"), "-k", "3", "--out", str(tmp_path / "out")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "<h1><bdi>my-waves.csv</bdi></h1>" in page
+
+
+def test_parts_and_colours_are_the_same_on_pages_plots_and_in_files(tmp_path: Path) -> None:
+    """Parts are counted from 0; clusters are of one colour wherever they are shown."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    from matplotlib.colors import to_hex
+
+    from seminmf.plotting import plot_codes, plot_parts
+
+    X = data(60, 9)
+    model = FactorKMeans(L21SemiNMF(3), random_state=0).fit(X)
+    page = report(model, X).html
+    parts = [f"part {j}" for j in range(3)]
+    assert [part.lower() for part in re.findall(r"<h3>(Part \d)", page)] == parts
+    titles = [axes.get_title(loc="left") or axes.get_title() for axes in plot_parts(model)]
+    assert [re.findall(r"part \d", title.lower())[0] for title in titles] == parts
+    frame = pd.DataFrame(X).add_prefix("t")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ["fit", str(tmp_path / "t.csv"), "-k", "3", "--out", str(tmp_path / "out")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    codes = pd.read_csv(tmp_path / "out" / "codes.csv")
+    assert [name.replace("_", " ") for name in codes.columns[1:]] == parts
+    drawn = [to_hex(c.get_facecolor()[0]) for c in plot_codes(model).collections[::2]]
+    shown = [re.findall(rf"--cat-{i}: light-dark\((#\w+)", page)[0] for i in range(3)]
+    assert drawn == shown
+    pyplot.close("all")
+
+
 def test_the_parameters_of_a_loss_are_named() -> None:
     from seminmf import RobustSemiNMF
     from seminmf.losses import Huber
@@ -337,3 +373,10 @@ def test_weights_of_samples_are_part_of_the_recipe() -> None:
         model = SemiNMF(2, random_state=0).fit(X, sample_weight=weights)
         program = program_of(report(model, X).html)
     assert "model.fit(X, sample_weight=sample_weight)" in program
+
+
+@pytest.mark.parametrize("threshold", [1.5, 3.0, 5.5])
+def test_the_name_of_the_threshold_covers_no_bar(threshold: float) -> None:
+    drawn = histogram(3 + np.random.default_rng(0).normal(size=1000), threshold)
+    name = float(re.findall(r'class="fence-name" x="[^"]*" y="([^"]*)"', drawn)[0])
+    assert name < min(float(y) for y in re.findall(r'<rect [^>]*y="([^"]*)"', drawn))

@@ -49,3 +49,14 @@ def test_every_optional_package_is_pinned() -> None:
     extras = PROJECT["optional-dependencies"]
     named = {re.match(r"[A-Za-z0-9_.-]+", item)[0] for items in extras.values() for item in items}  # type: ignore[index]
     assert {name.lower().replace("_", "-") for name in named} - {"seminmf"} <= pinned
+
+
+def test_publishing_is_one_command() -> None:
+    """`make publish` builds, checks, and tries what was built in an empty environment before."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    rules = dict(re.findall(r"^(\w+):([^\n]*\n(?:\t[^\n]*\n)*)", makefile, flags=re.MULTILINE))
+    assert rules["publish"].split()[0] == "dist"
+    steps = ["-m build", "twine check --strict", "venv", "pip install", "seminmf demo"]
+    places = [rules["dist"].index(step) for step in steps]
+    assert places == sorted(places)
+    assert "twine upload" in rules["publish"]

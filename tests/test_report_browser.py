@@ -432,7 +432,7 @@ def test_names_stand_beside_the_points(
 def test_thirty_names_find_room_on_a_phone(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Twice as many as on a map that is wider than tall, and no sample is out of the frame."""
+    """By what tells them from each other, and no sample is out of the frame."""
     rng = np.random.default_rng(0)
     kinds = np.arange(900) % 30
     X = (4 * rng.normal(size=(30, 40)))[kinds] + rng.normal(size=(900, 40))
@@ -441,17 +441,51 @@ def test_thirty_names_find_room_on_a_phone(
     report(SemiNMF(20, random_state=0).fit(X), X, labels=labels).save(path)
     browser.open(path, width=390)
     browser.choose("label")
-    names = "return document.querySelectorAll('#names text').length"
-    wait_until(lambda: browser.run(names) >= 20)
+    names = "return [...document.querySelectorAll('#names text')].map(e => e.textContent)"
+    wait_until(lambda: len(browser.run(names)) == 30)
+    assert sorted(browser.run(names)) == sorted(map(str, range(30)))
     frame, *dots = browser.run(
         f"{BOXES} return ['.frame', '#points circle'].flatMap("
         "what => [...document.querySelectorAll(what)].map(box))"
     )
+    confused = browser.find(".confusion tbody th").size["width"]
+    assert confused < 390 / 2  # labels leave room for what is counted
     assert frame[3] - frame[1] > frame[2] - frame[0]
     assert all(frame[1] <= dot[1] and dot[3] <= frame[3] for dot in dots)
     browser.open(path, width=1200)
     (frame,) = browser.run(f"{BOXES} return [...document.querySelectorAll('.frame')].map(box)")
     assert frame[3] - frame[1] < frame[2] - frame[0]
+
+
+@pytest.mark.parametrize("layout", ["codes", "neighbours"])
+def test_the_legend_counts_the_marks_that_are_drawn(
+    browser: Browser, signals: Path, layout: str
+) -> None:
+    browser.open(signals)
+    browser.find(f"label[for=layout-{layout}]").click()
+    (said,) = (
+        legend.text
+        for legend in browser.driver.find_elements("css selector", "[aria-label=Marks]")
+        if legend.is_displayed()
+    )
+    marks = browser.run(
+        "return [...document.querySelectorAll('#points use')].map(e => e.getAttribute('href'))"
+    )
+    assert "#cross" in marks
+    assert ("#far" in marks) == (layout == "codes")
+    names = {"× outlier": "#cross", "▸ beyond the frame": "#far"}
+    drawn = [f"{name} {marks.count(mark)}" for name, mark in names.items() if mark in marks]
+    assert said.split() == " ".join(["Marks", *drawn]).split()
+
+
+def test_captions_of_tables_stay_in_the_window(browser: Browser, signals: Path) -> None:
+    """Also of one that is wider than a phone."""
+    browser.open(signals, width=390)
+    tables = browser.run(f"{BOXES} return [...document.querySelectorAll('table')].map(box)")
+    assert any(table[2] > 390 for table in tables)
+    captions = browser.run(f"{BOXES} return [...document.querySelectorAll('caption')].map(box)")
+    assert len(captions) > 3
+    assert all(caption[2] <= 390 for caption in captions)
 
 
 def test_dots_do_not_cover_each_other(browser: Browser, heaps: Path) -> None:

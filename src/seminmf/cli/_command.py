@@ -59,6 +59,10 @@ class OneLineGroup(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """What most come for is first."""
+        return sorted(super().list_commands(ctx), key=lambda name: name != "fit")
+
     def main(
         self,
         args: Sequence[str] | None = None,

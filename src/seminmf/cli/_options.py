@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,74 +60,78 @@ _FORMATS = (
     "CSV, TSV (also .gz), Excel, JSON lines, Parquet, Feather, NPY, NPZ, Matrix Market, H5AD or a "
     "10x folder; - is CSV from stdin; HDF5, and folders of Zarr or Parquet, are read in parts."
 )
+# Options by what they are about, so that the help is no list of forty.
+_table = partial(typer.Option, rich_help_panel="How the table is read")
+_model = partial(typer.Option, rich_help_panel="The model")
+
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=f"Table: {_FORMATS}")]
 Components = Annotated[
     str,
-    typer.Option("--components", "-k", metavar="INTEGER|auto", help="Number of parts."),
+    typer.Option(
+        "--components", "-k", metavar="INTEGER|auto", help="Number of parts; auto finds it out."
+    ),
 ]
 ModelOption = Annotated[
-    Model, typer.Option("--model", "-m", help="l21 is robust; graph, semi, nmf: least squares.")
+    Model, _model("--model", "-m", help="l21 is robust; graph, semi, nmf: least squares.")
 ]
 Strength = Annotated[
-    float | None, typer.Option(min=0, help="Of both penalties together; needs no tuning.")
+    float | None, _model(min=0, help="Of both penalties together; needs no tuning.")
 ]
-Alpha = Annotated[float | None, typer.Option(min=0, help="Weight of the graph penalty.")]
-Beta = Annotated[float | None, typer.Option(min=0, help="Weight of the penalty on the parts.")]
+Alpha = Annotated[float | None, _model(min=0, help="Weight of the graph penalty.")]
+Beta = Annotated[float | None, _model(min=0, help="Weight of the penalty on the parts.")]
 Clusters = Annotated[
     int | None,
-    typer.Option("--clusters", "-c", min=1, help="Number of clusters; as many as parts."),
+    _model("--clusters", "-c", min=1, help="Number of clusters; as many as parts."),
 ]
 StandardizeOption = Annotated[
     Standardize,
-    typer.Option(help="Columns: minus mean; also by deviation; or median and quartiles."),
+    _model(help="Columns: minus mean; also by deviation; or median and quartiles."),
 ]
-SolverOption = Annotated[Solver, typer.Option(help="cd is fast, mu the paper's algorithm.")]
-InitOption = Annotated[Init, typer.Option(help="Start.")]
-NInit = Annotated[int, typer.Option(min=1, help="Number of starts; the best is kept.")]
-MaxIter = Annotated[int, typer.Option(min=1, help="Most iterations of a start.")]
-Tol = Annotated[float, typer.Option(min=0, help="Stop when the objective falls by less.")]
-Neighbors = Annotated[int, typer.Option(min=1, help="Neighbours of a sample in the graph.")]
+SolverOption = Annotated[Solver, _model(help="cd is fast, mu the paper's algorithm.")]
+InitOption = Annotated[Init, _model(help="Start.")]
+NInit = Annotated[int, _model(min=1, help="Number of starts; the best is kept.")]
+MaxIter = Annotated[int, _model(min=1, help="Most iterations of a start.")]
+Tol = Annotated[float, _model(min=0, help="Stop when the objective falls by less.")]
+Neighbors = Annotated[int, _model(min=1, help="Neighbours of a sample in the graph.")]
 TrainingOption = Annotated[
-    Training, typer.Option(help="Which of the samples model.seminmf holds: all, some, none.")
+    Training, _model(help="Which of the samples model.seminmf holds: all, some, none.")
 ]
 Checkpoint = Annotated[
     Path | None,
-    typer.Option(help="Folder for the state of the fit; the same command goes on from it."),
+    _model(help="Folder for the state of the fit; the same command goes on from it."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+Seed = Annotated[int, _model(min=0, help="Same seed, same result.")]
 
-IdOption = Annotated[str | None, typer.Option("--id", help="Column with names of the samples.")]
-LabelsOption = Annotated[str | None, typer.Option(help="Column with known classes.")]
-DropMissing = Annotated[
-    bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
-]
-FillOption = Annotated[Fill | None, typer.Option(help="Fill missing values in each column.")]
+IdOption = Annotated[str | None, _table("--id", help="Column with names of the samples.")]
+LabelsOption = Annotated[str | None, _table(help="Column with known classes.")]
+DropMissing = Annotated[bool, _table("--drop-missing", help="Leave out rows with missing values.")]
+FillOption = Annotated[Fill | None, _table(help="Fill missing values in each column.")]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Of a text file: a character, tab or space; found out if left.")
+    str | None, _table(help="Of a text file: a character, tab or space; found out if left.")
 ]
 Header = Annotated[
-    bool | None, typer.Option(help="Whether a text file names its columns; found out if left.")
+    bool | None, _table(help="Whether a text file names its columns; found out if left.")
 ]
-Encoding = Annotated[str, typer.Option(help="Of a text file.")]
+Encoding = Annotated[str, _table(help="Of a text file.")]
 MaxMemory = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Read the table in parts, within so much, as in 2GB."),
+    _table(metavar="SIZE", help="Read the table in parts, within so much, as in 2GB."),
 ]
 Key = Annotated[
-    str | None, typer.Option(help="Which sheet of an Excel file, array of HDF5 or a Zarr group.")
+    str | None, _table(help="Which sheet of an Excel file, array of HDF5 or a Zarr group.")
 ]
 Keep = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="A feature, though it looks like ids; may be repeated."),
+    _table(metavar="COLUMN", help="A feature, though it looks like ids; may be repeated."),
 ]
 Transpose = Annotated[
-    bool, typer.Option("--transpose", help="Columns are the samples, as where genes are rows.")
+    bool, _table("--transpose", help="Columns are the samples, as where genes are rows.")
 ]
-Decimal = Annotated[str | None, typer.Option(help="Of a text file: . or , found out if left.")]
-Comment = Annotated[str, typer.Option(help="Leave out lines that begin like this; '' none.")]
+Decimal = Annotated[str | None, _table(help="Of a text file: . or , found out if left.")]
+Comment = Annotated[str, _table(help="Leave out lines that begin like this; '' none.")]
 NaValues = Annotated[
     list[str] | None,
-    typer.Option(metavar="TEXT", help="It stands for a missing value; may be repeated."),
+    _table(metavar="TEXT", help="It stands for a missing value; may be repeated."),
 ]
 OutFile = Annotated[
     str,

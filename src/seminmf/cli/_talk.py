@@ -19,7 +19,8 @@ _FOR_PROGRAMMERS = (
 
 def _console(stream: Any) -> Console:
     # Colours are rich's business: none unless it is a terminal and NO_COLOR is not set.
-    return Console(file=stream, highlight=False, soft_wrap=True)
+    # Words of the user are said as they are: ":b:" is no picture.
+    return Console(file=stream, highlight=False, soft_wrap=True, emoji=False)
 
 
 def one_line(text: object) -> str:

@@ -220,7 +220,12 @@ def _own_keys(path: str, n_samples: int) -> dict[str, Any]:
     if file.suffix == ".npy":
         other = run["files"].get("rows")
         return rows if other is None else {"row": np.load(Path(path) / other)}
-    ids = read_table(file, id=name, features=["cluster"]).ids
+    how: dict[str, Any] = {}
+    if file.suffix != ".parquet":
+        # Nothing is to be found out about a file of ours: ids may begin like comments.
+        delimiter = run["data"]["arguments"].get("delimiter", ",")
+        how = {"header": True, "comment": "", "delimiter": delimiter}
+    ids = read_table(file, id=name, features=["cluster"], **how).ids
     assert ids is not None
     return {name: ids.astype(np.int64) if name == "row" else ids}
 

@@ -44,7 +44,7 @@ def list_datasets(talk: Talk) -> None:
 @command(datasets_app, "seminmf datasets fetch waveform", name="fetch")
 def fetch_datasets(
     talk: Talk,
-    names: Annotated[list[str], typer.Argument(help="Data sets, or all.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Data sets, or all.")],
     data_home: Annotated[
         Path | None, typer.Option(help="Folder to look in and to download to.")
     ] = None,

@@ -151,12 +151,13 @@ def _sentences(parts: Parts, outcome: dict[str, Any]) -> list[str]:
     sizes = outcome["cluster_sizes"]
     k, off = outcome["n_components"], outcome["n_components"] - outcome["n_active"]
     zero = f" ({off} of them zero)" if off else ""
+    least = counted(min(sizes), "sample")
+    of = least if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,} samples"
     far = outcome["outliers"]
     outliers = "" if far is None else f"; {counted(far, 'outlier')}"
     return [
         f"{outcome['model']} with {counted(k, 'part')}{zero}: objective "
         f"{outcome['objective']:.6g} after {counted(outcome['n_iter'], 'iteration')} ({how}), "
         f"{duration(outcome['seconds'])}.",
-        f"{counted(len(sizes), 'cluster')} of {sizes.min():,} to {sizes.max():,} "
-        f"samples{outliers}.",
+        f"{counted(len(sizes), 'cluster')} of {of}{outliers}.",
     ]

@@ -28,7 +28,8 @@ DEFAULT_OUT = Path("seminmf-results")
 def reproduce(
     talk: Talk,
     names: Annotated[
-        list[str] | None, typer.Argument(help="Experiments to run; all for every one.")
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Experiments to run; all for every one."),
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Repetitions of each setting.")] = 20,
     jobs: Annotated[int, typer.Option(help="Processes; -1 is one per core.")] = -1,

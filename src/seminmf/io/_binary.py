@@ -14,7 +14,7 @@ import numpy as np
 from .._words import counted
 from ._numbers import check_numbers
 from ._strangers import check_room, guarded, unzipped
-from ._table import Format, Raw, TableError, need
+from ._table import Format, Raw, Skipped, TableError, need
 
 _MATRIX_KEYS = ("X", "data", "arr_0")
 _NAME_KEYS = ("feature_names", "columns", "var_names")
@@ -37,13 +37,21 @@ def read_parquet(path: str, format: Format) -> Raw:
 
 def frame_columns(frame: Any, format: Format) -> Raw:
     """Those of a data frame; an index that is more than a count is a column too."""
+    pandas = need("pandas", "tables with columns")
     raw = Raw(format, {str(name): frame[name] for name in frame.columns})
-    if isinstance(frame.index, need("pandas", "tables with columns").RangeIndex):
+    index = frame.index
+    if isinstance(index, pandas.RangeIndex):
         return raw
-    if frame.index.name is not None:
-        raw.columns[str(frame.index.name)] = frame.index.to_series()
-        raw.id_name = str(frame.index.name)
-    raw.ids = frame.index
+    if isinstance(index, pandas.MultiIndex):
+        names = [name or f"level {i}" for i, name in enumerate(index.names)]
+        index = pandas.Index([", ".join(map(str, key)) for key in index], name=", ".join(names))
+    if not index.is_unique:
+        raw.skipped = [Skipped(str(index.name or "the index"), "it does not tell rows apart")]
+        return raw
+    if index.name is not None:
+        raw.columns[str(index.name)] = index.to_series()
+        raw.id_name = str(index.name)
+    raw.ids = index
     return raw
 
 

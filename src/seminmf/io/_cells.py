@@ -50,7 +50,7 @@ def numbers_of(column: Any, raw: Raw, missing_too: bool = False) -> tuple[NDArra
         return values, ""
     odd = next((v for v in present if not isinstance(v, str | int | float | Number)), None)
     if odd is not None:
-        return None, f"it has values of type {type(odd).__name__}"
+        return None, f"it has values of type {type(odd).__name__} (write them as columns)"
     numbers, bad = numbers_in(present.to_numpy(dtype=object), raw.marks)
     if not bad.any():
         values[present.index] = numbers

@@ -24,10 +24,18 @@ _ROW_NAME = re.compile(
     re.IGNORECASE,
 )
 _CAMEL_ID = re.compile(r".*[a-z](ID|Id)")
+# Names of columns that tell features apart, of tables with samples as columns.
+_FEATURE_NAME = re.compile(
+    r"(gene|probe|probe ?set|transcript|protein|peptide|metabolite|taxon|otu|asv|cpg|snp)s?"
+    r"([ _.-]?(id|name|symbol)s?)?|(hgnc|ensembl|entrez|gene)[ _.-]?(id|symbol)s?",
+    re.IGNORECASE,
+)
 # So many whole numbers that go up by one, or that only go up, are not there by chance.
 _COUNTED, _RISING = 4, 10
 # Scales that differ by more are worth a word; of so many rows.
 _MUCH, _LOOKED_AT = 100, 10_000
+# Of the largest value of a column: what a printed sum may be off.
+_ROUNDED = 1e-3
 # Numbers that many instruments and surveys write where there is none; so many ranges of the other
 # values away from them.
 _NO_VALUE, _AWAY = tuple(s * (10.0**d - 1) for d in range(2, 7) for s in (-1, 1)), 3
@@ -40,7 +48,8 @@ def row_name_reason(name: str, values: NDArray[Any]) -> str | None:
         return None
     before, after = values[:-1], values[1:]
     # A number beyond 2⁵³ is equal to itself plus one, so that rising is asked for too.
-    if len(values) >= _COUNTED and ((after > before) & (after == before + 1)).all():
+    up, down = (after > before) & (after == before + 1), (after < before) & (after == before - 1)
+    if len(values) >= _COUNTED and (up.all() or down.all()):
         return f"it counts the rows (--keep {name!r} if it is a feature)"
     if len(values) >= _RISING and (after > before).all():
         return f"its whole numbers rise from row to row (--keep {name!r} if it is a feature)"
@@ -123,6 +132,28 @@ def gap_hint(X: NDArray[Any], names: Sequence[str]) -> str | None:
     return None
 
 
+def total_hint(X: NDArray[Any]) -> str | None:
+    """A word on a last row that is the sum of all others, as below the line in a spreadsheet."""
+    if len(X) <= _COUNTED or X.shape[1] < 2:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):  # of what is not finite nothing is said
+        total, last = X[:-1].sum(axis=0), X[-1]
+        largest = np.maximum(np.abs(X.max(axis=0)), np.abs(X.min(axis=0)))
+        same = bool((np.abs(total - last) <= _ROUNDED * largest).all())
+    if not same or not last.any() or not np.isfinite(last).all():
+        return None
+    return "the last row is the sum of all others; remove it if it is a total"
+
+
+def transpose_hint(raw: Raw, skipped: Sequence[Skipped]) -> str | None:
+    """A word on a first column of text that is called like one with names of features."""
+    name = next(iter(raw.columns))
+    named = _FEATURE_NAME.fullmatch(name.strip()) and name in {column.name for column in skipped}
+    if not named or len(set(map(str, raw.columns[name]))) < len(raw.columns[name]):
+        return None
+    return f"{name!r} seems to name features; --transpose if the samples are columns"
+
+
 def _no_values(X: NDArray[Any]) -> Iterator[tuple[int, float]]:
     """Columns whose smallest or largest number may stand for none."""
     for extremes in (np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)):
@@ -176,8 +207,9 @@ def numeric_columns(
     X = np.empty((n, len(found)))
     for place, values in enumerate(found.values()):
         X[:, place] = values
-    if (no_value := gap_hint(X, list(found))) is not None:
-        raw.remarks.append(no_value)
+    turned = transpose_hint(raw, skipped) if features is None else None
+    said = (gap_hint(X, list(found)), total_hint(X), turned)
+    raw.remarks += [hint for hint in said if hint is not None]
     return X, list(found), skipped
 
 

@@ -13,11 +13,18 @@ from ._strangers import unzipped
 from ._table import STDIN, Format, TableError
 
 SAMPLE_BYTES = 2**20
+_BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
 # Marks of the order of bytes; the longer come first, as they begin like the shorter.
 _BYTE_ORDERS = {
     b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
+}  # fmt: skip
+
+# How files of other kinds begin.
+_BEGINNINGS = {
+    b"PK\3\4": ".xlsx or .npz", b"PAR1": ".parquet", b"\x93NUMPY": ".npy", b"ARROW1": ".feather",
+    b"\x89HDF": ".h5ad or .h5",
 }  # fmt: skip
 
 _WIDE = re.compile(r"utf[-_]?(16|32)([-_]?[lb]e)?", re.IGNORECASE)
@@ -55,8 +62,16 @@ def in_bytes(path: str, content: bytes, encoding: str) -> tuple[bytes, str]:
         for name, zeros in (("utf-16-le", start[1::2]), ("utf-16-be", start[::2])):
             if zeros.count(b"\0") > 0.9 * len(zeros) and start.count(b"\0") < 0.6 * len(start):
                 raise TableError(f"{name_of(path)} looks like UTF-16; say --encoding {name}.")
-        raise TableError(f"{name_of(path)} is not a text file; give it the ending of its format.")
+        raise TableError(f"{name_of(path)} is not a text file; {_another(content)}.")
     return content, "utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding
+
+
+def _another(content: bytes) -> str:
+    """What to do about a file of another kind."""
+    ending = next((end for mark, end in _BEGINNINGS.items() if content.startswith(mark)), None)
+    if ending is None:
+        return "give it the ending of its format"
+    return f"it begins like one of {ending}: give it that ending"
 
 
 def not_text(path: str, error: UnicodeDecodeError) -> TableError:
@@ -94,6 +109,33 @@ def without_lines(content: bytes, spans: list[tuple[int, int]]) -> bytes:
         if number == last:
             break
     return b"".join(kept) + content[begin:]
+
+
+def without_copies(content: bytes) -> tuple[bytes, int]:
+    """The content with empty lines in place of copies of its first, and their number.
+
+    Tables that were put one behind the other have their names of columns in between.
+    """
+    first = re.search(rb"[^\r\n]+", content)
+    title = first[0].removeprefix(_BOM) if first else b""
+    if first is None or content.count(title) < 2:
+        return content, 0
+    copy = rb"(?<=[\r\n])(?:" + _BOM + rb")?" + re.escape(title) + rb"(?=[\r\n]|\Z)"
+    rest, count = re.subn(copy, b"", content[first.end() :])
+    return content[: first.end()] + rest, count
+
+
+def without_empty_end(content: bytes, delimiter: str) -> tuple[bytes, int]:
+    """The content without lines of nothing but delimiters at its end, and their number.
+
+    Spreadsheets write them below a table of which rows were deleted.
+    """
+    used = len(content.rstrip(delimiter.encode() + b'" \t\r\n'))
+    end = re.compile(rb"\r\n|\n|\r").search(content, used)
+    if end is None or len(content[:used].split(maxsplit=1)) < 2:
+        return content, 0  # no such line, or nothing but such lines below the header
+    lines = content[end.end() :].splitlines()
+    return content[: end.end()], sum(1 for line in lines if line.strip())
 
 
 def without_comments(content: bytes, mark: bytes) -> tuple[bytes, int]:

@@ -60,9 +60,8 @@ def _titles(lines: Lines, marks: Marks) -> int:
     if top and not _names_numbers(lines[top:], marks):
         lone = all(len(line) == 1 for line in lines[:top]) and width > 2
         top = top if lone else 0
-    while _is_sparse(lines[top], width, marks) and _names_numbers(lines[top + 1 :], marks):
-        top += 1
-    return top
+    names = next((i for i in range(top, len(lines)) if not _is_sparse(lines[i], width, marks)), top)
+    return names if _names_numbers(lines[names:], marks) else top
 
 
 def _is_sparse(line: list[str], width: int, marks: Marks) -> bool:

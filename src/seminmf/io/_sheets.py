@@ -47,18 +47,18 @@ def read_json_lines(path: str, format: Format) -> Raw:
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise TableError(f"{path} is not JSON lines in UTF-8: {_first(error)}") from None
     rows: list[dict[str, Any]] = []
+    cure = 'write one in each line, as in {"a": 1, "b": 2}.'
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise TableError(f"{path}: line {number} is not JSON: {_first(error)}") from None
-        if not isinstance(row, dict):
             raise TableError(
-                f'{path}: line {number} is not an object as in {{"a": 1, "b": 2}}; write one '
-                "per sample."
-            )
+                f"{path}: line {number} is not JSON: {_first(error)}; {cure}"
+            ) from None
+        if not isinstance(row, dict):
+            raise TableError(f"{path}: line {number} is not an object; {cure}")
         rows.append(row)
     if not rows:
         raise TableError(f"{path} is empty.")

@@ -22,6 +22,16 @@ KINDS = {
     ".feather": "feather", ".npy": "npy", ".npz": "npz", ".mtx": "mtx", ".h5ad": "h5ad",
 }  # fmt: skip
 COMPRESSED = ("csv", "mtx", "jsonl")
+# Endings of files that are not read, by what to do about them.
+_INSTEAD = {
+    "save it as .xlsx or .csv": (".xls", ".xlsb", ".ods", ".numbers"),
+    "unpack it first": (".zip", ".xz", ".bz2", ".zst", ".7z", ".tar", ".tgz", ".rar"),
+    "write one object per line and call it .jsonl": (".json",),
+    "export it as .csv or .parquet": (
+        ".rds", ".rda", ".rdata", ".sav", ".dta", ".sas7bdat", ".mat", ".arff", ".pkl", ".pickle",
+        ".sqlite", ".db",
+    ),
+}  # fmt: skip
 STDIN = "-"
 
 
@@ -119,8 +129,10 @@ def format_of(path: str) -> Format:
     kind = KINDS.get(suffix)
     if kind is None or (gzipped and kind not in COMPRESSED):
         known = ", ".join(KINDS)
+        cures = [f"; {cure}" for cure, endings in _INSTEAD.items() if suffix in endings]
         raise TableError(
-            f"{path}: unknown kind of file; known are {known}, and .csv.gz, .tsv.gz, .mtx.gz."
+            f"{path}: unknown kind of file; known are {known}, and .csv.gz, .tsv.gz, .mtx.gz"
+            f"{''.join(cures)}."
         )
     delimiter = "\t" if suffix in (".tsv", ".tab") else ","
     return Format(kind, suffix + (".gz" if gzipped else ""), gzipped, delimiter)

@@ -17,6 +17,8 @@ from ._content import (
     not_text,
     sample_of,
     without_comments,
+    without_copies,
+    without_empty_end,
     without_lines,
 )
 from ._layout import WHITESPACE, Layout, find_layout, records
@@ -65,6 +67,11 @@ def read_text(
     layout = find_layout(sample, delimiter, given.decimal, given.header, known, given.na_values)
     _check_delimiter(path, layout)
     content = without_lines(content, layout.left_out)
+    n_copies = n_empty = 0
+    if layout.header:
+        content, n_copies = without_copies(content)
+    if layout.delimiter != WHITESPACE:
+        content, n_empty = without_empty_end(content, layout.delimiter)
     names = layout.names
     options: dict[str, Any] = {
         "sep": layout.delimiter, "decimal": layout.marks.decimal, "names": names,
@@ -106,6 +113,11 @@ def read_text(
     }
     raw.marks, raw.remarks = layout.marks, list(layout.remarks)
     raw.line_1 = None if layout.header else layout.lines[0]
+    if n_copies:
+        lines = "1 line that repeats" if n_copies == 1 else f"{n_copies:,} lines that repeat"
+        raw.remarks.append(f"{lines} the header left out")
+    if n_empty:
+        raw.remarks.append(f"{counted(n_empty, 'line')} without any value at the end left out")
     if n_comments:
         raw.remarks.append(_commented(n_comments, given.comment))
     if layout.delimiter == WHITESPACE:
@@ -119,7 +131,7 @@ def read_text(
 
 def _commented(count: int, mark: str) -> str:
     lines = "1 line that begins" if count == 1 else f"{count:,} lines that begin"
-    return f"{lines} with {mark!r} left out; --comment '' keeps them"
+    return f"{lines} with {mark!r} left out; --comment '' keeps {'it' if count == 1 else 'them'}"
 
 
 def _absent(na_values: tuple[str, ...]) -> set[str]:
@@ -159,8 +171,9 @@ def _ragged(
             if short or (len(line) > width and not only_short):
                 return (
                     f"{name_of(path)}: line {last} has {counted(len(line), 'value')}, but there "
-                    f"{'is' if width == 1 else 'are'} {counted(width, 'column')}; correct this "
-                    f"line (is a text with the delimiter in quotes?){_as_comment(line)}."
+                    f"{'is' if width == 1 else 'are'} {counted(width, 'column')}; correct or "
+                    "remove this line (is a text with the delimiter in quotes?)"
+                    f"{_as_comment(line)}."
                 )
     except csv.Error as error:
         return f"{name_of(path)}: {error}"
@@ -169,5 +182,5 @@ def _ragged(
 
 def _as_comment(line: list[str]) -> str:
     """A word on lines that begin with a mark of their own."""
-    mark = re.match(r"[^\w\s.,+\"'(-]", line[0])
+    mark = re.match(r"[^\w\s.,+\"'(\x00-\x1f-]", line[0])
     return f", or leave out lines that begin so with --comment '{mark[0]}'" if mark else ""

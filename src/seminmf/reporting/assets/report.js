@@ -70,6 +70,8 @@
     return made;
   }
 
+  const nameGroups = groupNames(data, names, drawing);
+
   // Put every mark where it is in the present view.
   function draw() {
     for (let i = 0; i < count; i += 1) {
@@ -103,75 +105,12 @@
     look(scale, view.x + x / view.scale - x / scale, view.y + y / view.scale - y / scale);
   }
 
-  // Names stand beside their groups, on no point and no other name, with a line to the middle of
-  // the group; a name for which there is no room is left to the legend.
   function placeNames() {
     names.replaceChildren();
     const kind = figure.querySelector("input[name=by]:checked").value;
     if (kind === "score") return;
-    const unit = WIDTH / svg.clientWidth; // of the drawing, per pixel
-    const size = (unit > 1.3 ? 12 : 14.5) * unit; // smaller on a phone
-    const cell = 4;
-    const columns = Math.ceil(WIDTH / cell);
-    const taken = new Uint8Array(columns * Math.ceil(HEIGHT / cell));
-    const cells = (left, top, right, bottom, visit) => {
-      for (let r = Math.max(0, Math.floor(top / cell)); r * cell < Math.min(HEIGHT, bottom); r += 1) {
-        for (let c = Math.max(0, Math.floor(left / cell)); c * cell < Math.min(WIDTH, right); c += 1) {
-          if (visit(r * columns + c)) return true;
-        }
-      }
-      return false;
-    };
-    const take = (index) => { taken[index] = 1; };
-    const groups = new Map();
-    const dot = 4 * Math.max(1, unit / 1.3);
-    for (let i = 0; i < count; i += 1) {
-      if (!visible(i)) continue;
-      cells(at.x[i] - dot, at.y[i] - dot, at.x[i] + dot, at.y[i] + dot, take);
-      const group = data[kind][i];
-      if (group < 0 || data.outlier[i]) continue;
-      if (!groups.has(group)) groups.set(group, []);
-      groups.get(group).push(i);
-    }
-    const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-    const ordered = [...groups].sort((a, b) => b[1].length - a[1].length).slice(0, 40);
-    for (const [group, members] of ordered) {
-      const mx = middle(members.map((i) => at.x[i]));
-      const my = middle(members.map((i) => at.y[i]));
-      const far = (i) => (at.x[i] - mx) ** 2 + (at.y[i] - my) ** 2;
-      const anchor = members.reduce((best, i) => (far(i) < far(best) ? i : best));
-      const word = kind === "cluster" ? String(group) : data.labels[group];
-      const shown = word.length > 24 ? `${word.slice(0, 14)}…${word.slice(-8)}` : word;
-      const label = drawing("text", {}, names, shown);
-      label.style.fontSize = `${size.toFixed(1)}px`;
-      const half = label.getComputedTextLength() / 2 + 3 * unit;
-      const high = size * 0.62;
-      let place = null;
-      for (let away = high + 6; away < 240 && !place; away += 9) {
-        for (let k = 0; k < 24; k += 1) {
-          const angle = (k * Math.PI) / 12;
-          const x = at.x[anchor] + Math.cos(angle) * (away + half);
-          const y = at.y[anchor] + Math.sin(angle) * away;
-          const box = [x - half, y - high, x + half, y + high];
-          if (box[0] < 4 || box[1] < 4 || box[2] > WIDTH - 4 || box[3] > HEIGHT - 4) continue;
-          if (cells(...box, (index) => taken[index])) continue;
-          place = { x, y, box };
-          break;
-        }
-      }
-      if (!place) {
-        label.remove();
-        continue;
-      }
-      cells(...place.box, take);
-      label.setAttribute("x", place.x.toFixed(1));
-      label.setAttribute("y", (place.y + size * 0.35).toFixed(1));
-      const [left, top, right, bottom] = place.box;
-      const x = Math.min(Math.max(at.x[anchor], left), right);
-      const y = Math.min(Math.max(at.y[anchor], top), bottom);
-      const line = { d: `M${x.toFixed(1)} ${y.toFixed(1)}L${at.x[anchor]} ${at.y[anchor]}` };
-      names.prepend(drawing("path", line, names));
-    }
+    const shown = [...marks.keys()].filter(visible);
+    nameGroups({ kind, shown, at, width: WIDTH, height: HEIGHT, unit: WIDTH / svg.clientWidth });
   }
 
   function facts(i) {

@@ -156,16 +156,24 @@ def _legend(kind: str, letter: str, title: str, rows: list[tuple[int, str, int]]
 
 
 def _marks(found: Findings) -> str:
-    drawn, beyond = found.plane.drawn, found.plane.codes.beyond
-    crosses = int((found.outliers.flagged[drawn] & ~beyond).sum())
-    far = int(beyond.sum())
+    """By neighbours no sample is beyond the frame, so that more of them have the other mark."""
+    outlier, beyond = found.outliers.flagged[found.plane.drawn], found.plane.codes.beyond
+    if not beyond.any():
+        return _legend_of_marks("", int(outlier.sum()), 0)
+    return _legend_of_marks(
+        " by-codes", int((outlier & ~beyond).sum()), int(beyond.sum())
+    ) + _legend_of_marks(" by-neighbours", int(outlier.sum()), 0)
+
+
+def _legend_of_marks(kind: str, crosses: int, far: int) -> str:
     rows = [
         f'<li><span class="mark">{mark}</span>{name} <span class="size">{count(size)}</span></li>'
         for mark, name, size in (("×", "outlier", crosses), ("▸", "beyond the frame", far))
         if size
     ]
     head = '<li class="title">Marks</li>'
-    return f'<ul class="legend" aria-label="Marks">{head}{"".join(rows)}</ul>' if rows else ""
+    body = head + "".join(rows)
+    return f'<ul class="legend{kind}" aria-label="Marks">{body}</ul>' if rows else ""
 
 
 def _caption(found: Findings) -> str:

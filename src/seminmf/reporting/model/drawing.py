@@ -166,8 +166,8 @@ def _distribution(
         side = "end" if x > (_LEFT + right) / 2 else "start"
         shift = -7 if side == "end" else 7
         body += (
-            f'<path class="fence" d="M{x:.1f} {_TOP}V{bottom}"/>'
-            f'<text class="fence-name" x="{x + shift:.1f}" y="{_TOP + 12}" text-anchor="{side}">'
+            f'<path class="fence" d="M{x:.1f} {_TOP - 22}V{bottom}"/>'
+            f'<text class="fence-name" x="{x + shift:.1f}" y="{_TOP - 9}" text-anchor="{side}">'
             f"threshold {number(threshold)}</text>"
         )
     return _chart(label, body, names[0] + (" (logarithmic)" if wide else ""), names[1])

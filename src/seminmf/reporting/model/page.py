@@ -136,7 +136,7 @@ def _tiles(found: Findings) -> str:
 
 def compose(found: Findings, title: str | None = None, when: datetime | None = None) -> str:
     """The report as HTML; the same findings, title and date give the same text."""
-    style, script = page_style(), _asset("report.js")
+    style, script = page_style(), _asset("names.js") + _asset("report.js")
     heading = plain(title) if title is not None else default_title(found)
     date = (when or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z").strip()
     made = sections(found)
