@@ -100,7 +100,7 @@ def _wide() -> Values:
 _SPEED = {"ionosphere": 5, "waveform": 10, "uspst": 16}
 
 
-_TIMES = 5
+_TIMES = 15
 
 
 def _seconds(work: Callable[[], Any]) -> tuple[float, Any]:

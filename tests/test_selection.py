@@ -398,6 +398,8 @@ def test_bad_stability_is_refused() -> None:
         stability(X_SMALL, SemiNMF(3), n_runs=1)
     with pytest.raises(ValueError, match="leaves 4 of 40 samples"):
         stability(X_SMALL, SemiNMF(6), subsample=0.1)
+    with pytest.raises(ValueError, match="no sample in common"):
+        stability(X_SMALL, SemiNMF(3), n_runs=2, subsample=0.5)
 
 
 # --- the selector ---------------------------------------------------------------------------------
@@ -478,6 +480,7 @@ def test_labels_with_gaps() -> None:
     ("parameters", "message"),
     [
         ({"estimator": SemiNMF()}, "a model with a strength"),
+        ({"estimator": L21SemiNMF(strength=0)}, "strength of the estimator must be positive"),
         ({"candidates": [3]}, "nothing to choose"),
         ({"candidates": range(2, 60)}, "candidates go up to 59"),
         ({"n_runs": 1}, "n_runs=1"),

@@ -19,7 +19,7 @@ from .checks import check_array, check_candidates, drawn_seed, told_of
 from .components import ForetellingPlan, usual_candidates
 from .evidence import ComponentsChoice
 from .grid import check_labels, search
-from .path import FACTORS, check_estimator, check_strengths, followed
+from .path import FACTORS, check_estimator, check_strength, check_strengths, followed
 from .stability import check_clusters, steadiness
 from .work import Step, Work, working
 
@@ -143,6 +143,8 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
         """
         clusters = self.estimator if isinstance(self.estimator, FactorKMeans) else None
         model = check_estimator(self.estimator if clusters is None else clusters.factorizer)
+        if model.strength != "auto":
+            check_strength("strength of the estimator", model.strength)
         strengths = None
         if self.strengths is not None:
             strengths = check_strengths("strengths", self.strengths)

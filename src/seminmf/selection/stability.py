@@ -136,6 +136,11 @@ def stability(
             f"subsample={subsample:g} leaves {kept} of {X.shape[0]} samples, fewer than parts or "
             "clusters. Take a larger share, or fewer parts."
         )
+    if n_runs == 2 and 2 * kept <= X.shape[0]:
+        raise ValueError(
+            f"subsample={subsample:g} leaves two runs no sample in common to compare. Take a "
+            "larger share, or more runs."
+        )
 
     def described() -> Any:
         return told_of(
