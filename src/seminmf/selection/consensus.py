@@ -15,7 +15,7 @@ from ..models.clustering import FactorKMeans
 
 __all__ = ["consensus_model"]
 
-# Starts of the k-means of memberships: from fewer it ends in minima that depend on the runs.
+# Starts of the k-means of memberships; with a hundred the result is no steadier.
 _STARTS = 20
 
 
