@@ -41,6 +41,9 @@ strengths, `stability` fits to subsamples and makes the consensus a model.
 **What not to expect.** Parts are not classes: a class may be a sum of several parts, and two
 classes may share one. Where the error falls on and on, as for images, there is no number to find;
 the choice then says that its number is the most that was tried, and that the data support more.
+Whatever foretells features from others counts as a part: noise that features have in common, and a
+constant beside sums of parts. Features with much more noise than others take parts for themselves:
+standardize them.
 `score`, what new samples have
 explained, rises with the number of parts whatever the data are, and falls with strength: choose
 neither by it.
@@ -158,25 +161,49 @@ def _real(cases: Cases) -> str:
     )
 
 
+_DEFAULT = "automatic, the default"
+
+
 def _strength(cases: Cases) -> str:
-    strengths = [what.split()[1] for what in next(iter(cases.values())) if what.startswith("ACC")]
-    names = list(cases)
-    acc = np.array([[cases[name][f"ACC {s}"] for s in strengths] for name in names])
-    behind = acc.max(axis=1, keepdims=True) - acc
-    lines = [f"fixed {s} | {behind[:, i].mean():.1f}" for i, s in enumerate(strengths)]
-    others = [np.delete(behind, i, axis=0).mean(axis=0).argmin() for i in range(len(names))]
-    left_out = behind[np.arange(len(names)), others].mean()
-    lines.append(f"the best of the other sets | {left_out:.1f}")
+    first = next(iter(cases.values()))
+    factors = [what.split()[1] for what in first if what.startswith("ACC")]
+    (fixed,) = (what for what in first if what.startswith("fixed"))
+    sets = list(cases.values())
+    acc = np.array([[values[f"ACC {factor}"] for factor in factors] for values in sets])
+    best = acc.max(axis=1, keepdims=True)
+    behind = best - acc
+    each = np.arange(len(sets))
+    others = [np.delete(behind, i, axis=0).mean(axis=0).argmin() for i in each]
+    picked = {
+        **{
+            f"{factor} × automatic" if factor != "1" else _DEFAULT: behind[:, i]
+            for i, factor in enumerate(factors)
+        },
+        fixed: best[:, 0] - [values[fixed] for values in sets],
+        "the factor that is best on the other sets": behind[each, others],
+    }
     for rule in ("silhouette", "agreement"):
-        values = np.array([[cases[name][f"{rule} {s}"] for s in strengths] for name in names])
-        picked = behind[np.arange(len(names)), values.argmax(axis=1)].mean()
-        lines.append(f"largest {rule} | {picked:.1f}")
+        said = np.array([[values[f"{rule} {factor}"] for factor in factors] for values in sets])
+        picked[f"largest {rule}"] = behind[each, said.argmax(axis=1)]
+    default = picked[_DEFAULT]
+    lines, better = [], []
+    for rule, points in picked.items():
+        more = points - default
+        mean, error = more.mean(), more.std(ddof=1) / len(more) ** 0.5
+        sure = f"{mean:+.1f} ± {error:.1f}" if rule != _DEFAULT else ""
+        lines.append(f"{rule} | {points.mean():.1f} | {sure}")
+        better += [rule] if mean < -2 * error else []
+    verdict = ", ".join(better) or "none"
+    low, high = (f([values["automatic"] for values in sets]) for f in (min, max))
     return (
-        f"## Strength without labels\n\nPoints of ACC behind each set's best of {len(strengths)} "
-        f"strengths, mean over {len(names)} smaller sets of the panel ({', '.join(names)}). "
-        "*Silhouette* is of the clusters in X, *agreement* that of `stability` with four runs. The "
-        "default 0.001 stays unless a rule is below it here and on sets that it was not "
-        "chosen on.\n\n" + _table("rule | points behind", lines)
+        "## Strength without labels\n\nPoints of ACC behind each set's best of "
+        f"{len(factors)} strengths, mean over {len(sets)} sets of the panel ({', '.join(cases)}). "
+        "The strengths are factors of the automatic one, which is in proportion to what as many "
+        f"parts as classes can explain: from {low:.2g} to {high:.2g} on these sets. "
+        "*Silhouette* is of the clusters in X, *agreement* that of `stability` with four runs. "
+        "Beside it is the difference from the default with its standard error. Rules that are "
+        f"below the default by more than two of these: {verdict}.\n\n"
+        + _table("rule | points behind | more than the default", lines)
     )
 
 
@@ -191,7 +218,7 @@ def _consensus(cases: Cases) -> str:
     ]
     named = ", ".join(cases)
     return (
-        "## Consensus\n\nSingle fits of `FactorKMeans(L21SemiNMF)` and consensus models of 20 fits "
+        "## Consensus\n\nSingle fits of `FactorKMeans(L21SemiNMF)` and consensus models of 40 fits "
         f"to subsamples, 5 seeds each, on {len(cases)} sets of the panel ({named}); spread "
         "is the standard deviation over seeds.\n\n"
         + _table("model | ACC | ARI | spread of ACC | of ARI", lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
 from pathlib import Path
@@ -30,6 +31,8 @@ from seminmf.selection.consensus import _agreed
 from seminmf.selection.evidence import _crossed_error
 from seminmf.selection.grid import check_labels
 from seminmf.selection.growth import Growth, grown_parts
+from seminmf.selection.stability import _drawn
+from seminmf.selection.work import Work
 from seminmf.solve.checkpoint import CheckpointError
 
 
@@ -353,7 +356,7 @@ def test_bad_paths_are_refused(arguments: dict[str, Any], message: str) -> None:
 
 def test_clusters_that_are_there_are_stable() -> None:
     X = planted("clusters", 4, 0.2, seed=1)
-    found = stability(X, L21SemiNMF(4, strength=1e-4), n_runs=6, random_state=0)
+    found = stability(X, L21SemiNMF(4, strength=1e-4), n_runs=20, random_state=0)
     assert found.agreement > 0.95
     assert found.interval[0] <= found.agreement <= found.interval[1]
     assert found.cophenetic > 0.95
@@ -365,6 +368,26 @@ def test_clusters_that_are_there_are_stable() -> None:
     np.testing.assert_array_equal(model.factorizer_.stability_, found.part_stability)
     assert adjusted_rand_score(found.labels[0][found.labels[0] >= 0],
                                model.labels_[found.labels[0] >= 0]) > 0.9  # fmt: skip
+
+
+@pytest.mark.parametrize(("n_samples", "subsample"), [(193, 0.8), (10, 0.5), (7, 0.9), (5, 1.0)])
+def test_all_samples_are_absent_equally_often(n_samples: int, subsample: float) -> None:
+    drawn = _drawn(n_samples, subsample, 23, seed=0)
+    assert {len(np.unique(rows)) for rows in drawn} == {round(subsample * n_samples)}
+    there = np.bincount(np.concatenate(drawn), minlength=n_samples)
+    assert np.ptp(there) <= 1
+    assert len({tuple(rows) for rows in drawn}) > 1 or subsample == 1
+
+
+def _handler(_: int) -> dict[str, Any]:
+    return {"ignored": signal.getsignal(signal.SIGINT) == signal.SIG_IGN}
+
+
+def test_ctrl_c_is_not_for_the_processes_that_work() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    found = Work(n_jobs=2).run("listening", _handler, [(0,), (1,), (2,)])
+    assert all(result["ignored"] for result in found)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_noise_is_not_stable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,6 +423,8 @@ def test_bad_stability_is_refused() -> None:
         stability(X_SMALL, SemiNMF(3), n_runs=1)
     with pytest.raises(ValueError, match="leaves 4 of 40 samples"):
         stability(X_SMALL, SemiNMF(6), subsample=0.1)
+    with pytest.raises(ValueError, match="no sample in common"):
+        stability(X_SMALL, SemiNMF(3), n_runs=2, subsample=0.5)
 
 
 # --- the selector ---------------------------------------------------------------------------------
@@ -428,6 +453,24 @@ def test_the_selector_warns_of_weak_evidence() -> None:
         found = SemiNMFSelector(candidates=range(2, 6), n_runs=0, random_state=0).fit(X)
     assert found.doubts_
     assert found.stability_ is None
+    # The path goes around the strength of the model, which is among its own.
+    own = found.best_estimator_.strength_
+    assert found.path_.strengths.size == 20
+    assert own in found.path_.strengths
+    np.testing.assert_allclose(found.path_.strengths[[0, -1]], [own / 100, 10 ** (7 / 6) * own])
+
+
+@pytest.mark.filterwarnings("ignore:The evidence is weak")
+def test_labels_choose_around_the_strength_of_each_number_of_parts() -> None:
+    X = planted("clusters", 3, 0.3, seed=8, n=150)
+    truth = SemiNMF(3, random_state=0).fit(X).codes_.argmax(axis=1)
+    found = SemiNMFSelector(candidates=[2, 4], n_runs=0, random_state=0).fit(X, truth)
+    grid = found.results_["grid"]
+    for k in (2, 4):
+        own = L21SemiNMF(k, random_state=0).fit(X).strength_
+        found_there = grid["strength"][grid["n_components"] == k]
+        np.testing.assert_allclose(found_there[:5].min(), own / 100)
+    assert np.isclose(found.best_params_["strength"], grid["strength"]).any()
 
 
 @pytest.mark.filterwarnings("ignore:The evidence is weak")
@@ -462,6 +505,7 @@ def test_labels_with_gaps() -> None:
     ("parameters", "message"),
     [
         ({"estimator": SemiNMF()}, "a model with a strength"),
+        ({"estimator": L21SemiNMF(strength=0)}, "strength of the estimator must be positive"),
         ({"candidates": [3]}, "nothing to choose"),
         ({"candidates": range(2, 60)}, "candidates go up to 59"),
         ({"n_runs": 1}, "n_runs=1"),

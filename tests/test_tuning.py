@@ -17,7 +17,7 @@ from seminmf import cli, load
 from seminmf.cli.tuning import numbers_of
 from seminmf.reporting.curves import Curve, curve
 from seminmf.reporting.tuning import _some, tuning_page
-from seminmf.selection import SemiNMFSelector
+from seminmf.selection import SemiNMFSelector, components, selector
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,30 @@ def test_tune_writes_model_curves_and_page(table: Any, tmp_path: Path) -> None:
     again = run(*words)
     assert again.exit_code == 2
     assert "is not empty" in again.output
+
+
+def test_an_interrupted_run_says_how_to_go_on(
+    table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "X.npy", table)
+    out = tmp_path / "tuned"
+    words = ("tune", tmp_path / "X.npy", "--k", "2:4", "--jobs", 1, "--runs", 2, "--out", out)
+    followed = selector.followed
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(selector, "followed", interrupted)
+    result = run(*words)
+    assert result.exit_code == 130
+    assert "the same command goes on from there" in " ".join(result.output.split())
+    assert not out.exists()
+    assert (tmp_path / "tuned.unfinished").is_dir()
+    monkeypatch.setattr(selector, "followed", followed)
+    monkeypatch.setattr(components, "foretold", interrupted)  # that is done
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert not (tmp_path / "tuned.unfinished").exists()
 
 
 def test_fit_takes_as_many_parts_as_there_are(table: Any, tmp_path: Path) -> None:

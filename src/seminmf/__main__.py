@@ -30,6 +30,10 @@ def main() -> None:
     except (SystemExit, KeyboardInterrupt) as end:
         if isinstance(end, SystemExit) and end.code != _INTERRUPTED:
             raise
+        # What processes have shared is given back, or its keeper complains about it.
+        shared = sys.modules.get("multiprocessing.util")
+        if shared is not None:
+            shared._run_finalizers(0)
         # Left to itself Python may end by the signal, if it met the interrupt inside of an exec.
         sys.stdout.flush()
         sys.stderr.flush()

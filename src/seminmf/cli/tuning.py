@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import _options as o
-from ._command import app, command
+from ._command import Stopped, app, command
 from ._folder import (
     MODEL,
     Parts,
@@ -81,7 +81,7 @@ def tune(
 ) -> None:
     """Find out how many parts a table has: writes curves, the chosen model and a page.
 
-    A run that was ended by force goes on when the same command is given again.
+    A run that was interrupted goes on when the same command is given again.
     """
     numbers = None if k is None else numbers_of(k)
     if by_labels and reading.labels is None:
@@ -93,8 +93,14 @@ def tune(
     shape = o.image_shape_of(image_shape, table.X.shape[1])
     X = prepared(table.X, standardize.value, reading.fill)
     began = time.monotonic()
-    found = _selected(talk, X, table.labels if by_labels else None, numbers, runs, jobs, neighbors,
-                      seed, unfinished(out))  # fmt: skip
+    try:
+        found = _selected(talk, X, table.labels if by_labels else None, numbers, runs, jobs,
+                          neighbors, seed, unfinished(out))  # fmt: skip
+    except KeyboardInterrupt:
+        raise Stopped(
+            f"Interrupted: what is done is in {unfinished(out)}; the same command goes on from "
+            "there."
+        ) from None
     for sentence in (found.reason_, *found.doubts_):
         talk.say(sentence)
     choice = o.Choice(

@@ -29,6 +29,8 @@ class Curve:
     band: FloatArray | None = None
     chosen: float | None = None
     span: tuple[float, float] | None = None
+    counts: bool = False
+    """Whether y are counts, between which there is nothing."""
 
 
 def curve(about: Curve) -> str:
@@ -37,6 +39,7 @@ def curve(about: Curve) -> str:
     band = np.zeros_like(about.y) if about.band is None else about.band
     low, high = float((about.y - band).min()), float((about.y + band).max())
     pad = 0.08 * (high - low) or abs(high) * 0.05 or 1.0
+    pad = max(pad, 1.0) if about.counts else pad
     low, high = low - pad, high + pad
     first, last = float(about.x.min()), float(about.x.max())
 
@@ -47,7 +50,7 @@ def curve(about: Curve) -> str:
     def up(y: FloatArray | list[float]) -> FloatArray:
         return bottom - (bottom - _TOP) * (np.asarray(y, dtype=float) - low) / (high - low)
 
-    rows = ticks(low, high, 5)
+    rows = [row for row in ticks(low, high, 5) if not about.counts or row == round(row)]
     body = ""
     if about.span is not None:
         left, end = (float(across(value)) for value in about.span)

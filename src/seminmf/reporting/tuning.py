@@ -21,6 +21,8 @@ __all__ = ["tuning_page"]
 # So many numbers of parts are shown beside each other, and so many parts of each.
 _MOST_ROWS, _MOST_PARTS = 5, 24
 _LONGEST_SIDE = 64
+# Strengths with names below the axis, at most.
+_NAMED = 5
 # Parts that are found again at least so well.
 _STEADY = 0.8
 
@@ -166,15 +168,17 @@ def _strength(found: Any) -> Section:
     path, strength = found.results_["path"], found.best_params_["strength"]
     values = path["strength"]
     places = np.log10(values)
-    whole = np.abs(places - places.round()) < 1e-6
-    names = [_short(value) if at else "" for value, at in zip(values, whole, strict=True)]
     chosen = float(np.log10(strength))
+    # Some have their names below the axis, the chosen one among them.
+    from_chosen = np.arange(len(values)) - int(np.abs(places - chosen).argmin())
+    named = from_chosen % -(-len(values) // _NAMED) == 0
+    names = [_short(value) if at else "" for value, at in zip(values, named, strict=True)]
     explained = Curve(
         places, path["explained"], names, "strength (logarithmic)", "share explained", chosen=chosen
     )
     active = Curve(
         places, path["n_active"].astype(float), names, "strength (logarithmic)", "parts in use",
-        chosen=chosen,
+        chosen=chosen, counts=True,
     )  # fmt: skip
     words = (
         "Only the product of the two penalties matters, so that all there is to choose is one "
@@ -199,7 +203,7 @@ def _strength(found: Any) -> Section:
 
 def _short(value: float) -> str:
     """A strength as people write it."""
-    return f"{value:g}".replace("-0", "−").replace("-", "−")
+    return f"{value:.3g}".replace("-0", "−").replace("-", "−")
 
 
 def _growing(found: Any, X: Any, shape: tuple[int, int] | None) -> Section:

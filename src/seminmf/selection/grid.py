@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from .._types import FloatArray
 from ..models.clustering import FactorKMeans
-from .path import followed
+from .path import FACTORS, followed
 from .work import Work
 
 __all__ = ["check_labels", "search"]
@@ -54,25 +54,30 @@ def search(
     clusters: FactorKMeans,
     labels: tuple[Any, Any],
     candidates: Sequence[int],
-    strengths: Sequence[float],
+    strengths: Sequence[float] | None,
     scorer: Any,
     work: Work,
 ) -> Grid:
-    """Scores of parts and strengths: a coarse grid, and a finer one around the best of it."""
+    """Scores of parts and strengths: a coarse grid, and a finer one around the best of it.
+
+    Without strengths they are `FACTORS` of the estimator's own, for each number of parts.
+    """
+    steps = FACTORS if strengths is None else strengths
 
     def scored(what: str, ks: Sequence[int], values: Sequence[float]) -> Grid:
-        jobs = [(X, clusters, k, list(values), labels, scorer) for k in ks]
+        factors = strengths is None
+        jobs = [(X, clusters, k, list(values), factors, labels, scorer) for k in ks]
         found = work.run(what, _scores, jobs)
         return {
             "n_components": np.repeat(ks, len(values)),
-            "strength": np.tile(values, len(ks)),
+            "strength": np.concatenate([result["strengths"] for result in found]),
             "score": np.concatenate([result["scores"] for result in found]),
         }
 
-    coarse = scored(_COARSELY, _thinned(candidates), _thinned(strengths))
+    coarse = scored(_COARSELY, _thinned(candidates), _thinned(steps))
     best = int(np.argmax(coarse["score"]))
     ks = _around(candidates, _thinned(candidates), coarse["n_components"][best])
-    values = _around(strengths, _thinned(strengths), coarse["strength"][best])
+    values = _around(steps, _thinned(steps), _thinned(steps)[best % len(_thinned(steps))])
     fine = scored(_FINELY, ks, values)
     return {name: np.concatenate([coarse[name], fine[name]]) for name in coarse}
 
@@ -90,11 +95,16 @@ def _around(values: Sequence[Any], coarse: list[Any], best: Any) -> list[Any]:
 
 
 def _scores(
-    X: Any, clusters: FactorKMeans, k: int, strengths: list[float], labels: Any, scorer: Any
-) -> dict[str, FloatArray]:
-    """Of a path with k parts."""
+    X: Any, clusters: FactorKMeans, k: int, strengths: list[float], factors: bool, labels: Any,
+    scorer: Any,
+) -> dict[str, FloatArray]:  # fmt: skip
+    """Of a path with k parts, and its strengths; these are ``factors`` of the model's own."""
     known, given = labels
     model = clone(clusters.factorizer).set_params(n_components=k)
+    if factors:
+        # Known from the start of a fit.
+        own = clone(model).set_params(max_iter=1, tol=0).fit(X).strength_
+        strengths = [factor * own for factor in strengths]
     models = followed(X, model, strengths, Work()).models
     scores = []
     for factorizer in models:
@@ -103,4 +113,4 @@ def _scores(
         n_clusters = clusters.n_clusters or k
         fitted._cluster(factorizer, factorizer.codes_, n_clusters, 0)
         scores.append(float(scorer(fitted, X[known], given)))
-    return {"scores": np.array(scores)}
+    return {"scores": np.array(scores), "strengths": np.array(strengths)}

@@ -18,10 +18,11 @@ from ..models.validation import check_number
 from .checks import check_array
 from .work import Step, Work
 
-__all__ = ["STRENGTHS", "RegularizationPath", "regularization_path"]
+__all__ = ["FACTORS", "STRENGTHS", "RegularizationPath", "regularization_path"]
 
-# Six to a decade, with the default of the estimators among them.
+# Six to a decade: where the automatic strengths of most data are, and around one that is known.
 STRENGTHS = tuple(float(f"{10 ** (-5 + step / 6):.3g}") for step in range(20))
+FACTORS = tuple(10 ** ((step - 12) / 6) for step in range(20))
 _FOLLOWING = "strengths"
 # A fit begins so far beyond the last one, as a share of the way that a straight line would go.
 # Between 0.5 and 0.9 it matters little. All of it is too far where parts are about to be switched

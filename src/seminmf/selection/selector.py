@@ -19,7 +19,7 @@ from .checks import check_array, check_candidates, drawn_seed, told_of
 from .components import ForetellingPlan, usual_candidates
 from .evidence import ComponentsChoice
 from .grid import check_labels, search
-from .path import STRENGTHS, check_estimator, check_strengths, followed
+from .path import FACTORS, check_estimator, check_strength, check_strengths, followed
 from .stability import check_clusters, steadiness
 from .work import Step, Work, working
 
@@ -29,6 +29,10 @@ __all__ = ["SemiNMFSelector"]
 _SUBSAMPLE = 0.8
 # Runs that agree less than this, or parts that are found again less, are no firm ground.
 _AGREE, _RECUR = 0.5, 0.8
+
+
+def _around(strength: float) -> list[float]:
+    return [factor * strength for factor in FACTORS]
 
 
 def _fingerprint(y: Any) -> str:
@@ -51,7 +55,9 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
     candidates : iterable of int or None, default=None
         Numbers of parts to choose from; None is from 1 to 20, or to as many as can be told apart.
         Without labels it goes on from there as in `choose_components`.
-    strengths : iterable of float, default=20 values from 1e-5 to 0.0147
+    strengths : iterable of float or None, default=None
+        None is 20 of them, from a hundredth of the estimator's own strength, which for as many
+        parts may be automatic, to fifteen times it.
     scoring : str or callable, default="adjusted_rand_score"
         With labels: a scorer of scikit-learn, called with the fitted `FactorKMeans`, the samples
         with labels and the labels.
@@ -104,7 +110,7 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
         estimator: Any = None,
         *,
         candidates: Any = None,
-        strengths: Any = STRENGTHS,
+        strengths: Any = None,
         scoring: Any = "adjusted_rand_score",
         n_runs: int = 10,
         random_state: Any = None,
@@ -137,7 +143,11 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
         """
         clusters = self.estimator if isinstance(self.estimator, FactorKMeans) else None
         model = check_estimator(self.estimator if clusters is None else clusters.factorizer)
-        strengths = check_strengths("strengths", self.strengths)
+        if model.strength != "auto":
+            check_strength("strength of the estimator", model.strength)
+        strengths = None
+        if self.strengths is not None:
+            strengths = check_strengths("strengths", self.strengths)
         if check_integer("n_runs", self.n_runs, 0) == 1:
             raise ValueError("n_runs=1 has nothing to compare with; take 0, or at least 2.")
         X = check_array(X, "SemiNMFSelector")
@@ -174,7 +184,7 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
             best = clone(model).set_params(**self.best_params_)
             self.best_estimator_ = best.fit(X)
             self.best_params_["strength"] = best.strength_  # a number, also if it was left open
-            along = sorted({*strengths, self.best_params_["strength"]})
+            along = sorted({*(strengths or _around(best.strength_)), best.strength_})
             self.path_ = followed(X, best, along, work)
             self.results_["path"] = {"strength": self.path_.strengths, **self.path_.table}
             self.stability_ = None
@@ -193,7 +203,7 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
 
     def _search(
         self, X: Any, clusters: Any, model: Any, labels: Any, candidates: list[int],
-        strengths: list[float], scorer: Any, work: Work,
+        strengths: list[float] | None, scorer: Any, work: Work,
     ) -> None:  # fmt: skip
         classes = len(np.unique(labels[1]))
         subject = FactorKMeans(model, random_state=0) if clusters is None else clone(clusters)

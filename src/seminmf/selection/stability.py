@@ -81,7 +81,7 @@ def stability(
     X: Any,
     estimator: Any,
     *,
-    n_runs: int = 20,
+    n_runs: int = 40,
     subsample: float = 0.8,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -97,7 +97,7 @@ def stability(
     X : array-like or CSR matrix of shape (n_samples, n_features)
     estimator : estimator
         A factorization with as many parts as wanted, or a `FactorKMeans`; it is not changed.
-    n_runs : int, default=20
+    n_runs : int, default=40
         Number of fits.
     subsample : float, default=0.8
         Share of the samples in each. With 1 all take part, and fits differ by their starts, which
@@ -136,6 +136,11 @@ def stability(
             f"subsample={subsample:g} leaves {kept} of {X.shape[0]} samples, fewer than parts or "
             "clusters. Take a larger share, or fewer parts."
         )
+    if n_runs == 2 and 2 * kept <= X.shape[0]:
+        raise ValueError(
+            f"subsample={subsample:g} leaves two runs no sample in common to compare. Take a "
+            "larger share, or more runs."
+        )
 
     def described() -> Any:
         return told_of(
@@ -151,11 +156,12 @@ def steadiness(
 ) -> Stability:
     """The same for what has been checked."""
     seed = work.once("seed of runs", lambda: drawn_seed(random_state))
-    jobs = [(X, model, subsample, seed + run) for run in range(n_runs)]
+    present = _drawn(X.shape[0], subsample, n_runs, seed)
+    jobs = [(X, model, rows, seed + run) for run, rows in enumerate(present)]
     runs = work.run(_RUNNING, _clusters_of_some, jobs)
     labels = np.full((n_runs, X.shape[0]), -1)
-    for row, run in zip(labels, runs, strict=True):
-        row[run["rows"]] = run["labels"]
+    for row, rows, run in zip(labels, present, runs, strict=True):
+        row[rows] = run["labels"]
     rng = np.random.RandomState(seed)
     shown = np.arange(X.shape[0])
     if len(shown) > _MOST_SAMPLES:
@@ -168,17 +174,32 @@ def steadiness(
     )
 
 
-def _clusters_of_some(X: Any, model: FactorKMeans, subsample: float, seed: int) -> dict[str, Any]:
-    """Clusters and parts of a fit to a random share of the samples."""
+def _drawn(n_samples: int, subsample: float, n_runs: int, seed: int) -> list[IntArray]:
+    """The samples of each run, drawn at random.
+
+    All are absent equally often, or once more than others: what is agreed on then depends less on
+    the draw than with draws that know nothing of each other.
+    """
     rng = np.random.RandomState(seed)
-    n = X.shape[0]
-    rows = np.sort(rng.permutation(n)[: round(subsample * n)])
+    absent = n_samples - round(subsample * n_samples)
+    times = np.zeros(n_samples, np.int64)
+    drawn: list[IntArray] = []
+    for _ in range(n_runs):
+        order = np.lexsort((rng.rand(n_samples), times))
+        times[order[:absent]] += 1
+        drawn.append(np.sort(order[absent:]))
+    return drawn
+
+
+def _clusters_of_some(X: Any, model: FactorKMeans, rows: IntArray, seed: int) -> dict[str, Any]:
+    """Clusters and parts of a fit to some of the samples."""
+    rng = np.random.RandomState(seed)
     run = clone(model).set_params(random_state=int(rng.randint(2**31 - 1)))
     run.factorizer.set_params(random_state=int(rng.randint(2**31 - 1)))
-    if len(rows) == n:
+    if len(rows) == X.shape[0]:
         run.factorizer.set_params(init="random")
     run.fit(X[rows])
-    return {"rows": rows, "labels": run.labels_, "parts": run.factorizer_.components_}
+    return {"labels": run.labels_, "parts": run.factorizer_.components_}
 
 
 def _together(labels: IntArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -102,12 +103,34 @@ class Work:
             return (_numbered(piece, number, job) for number, job in jobs)
         from joblib import Parallel, delayed, parallel_config
 
-        with parallel_config(backend="loky", n_jobs=self.n_jobs, inner_max_num_threads=1):
+        settings = parallel_config(backend="loky", n_jobs=self.n_jobs, inner_max_num_threads=1)
+        with settings, _deaf_to_interrupts():
             parallel = Parallel(return_as="generator_unordered", batch_size=1)
             results: Iterable[tuple[int, dict[str, Any]]] = parallel(
                 delayed(_numbered)(piece, number, job) for number, job in jobs
             )
         return results
+
+    def send_home(self) -> None:
+        """End the processes at once, whatever they are at."""
+        if self.n_jobs not in (None, 1):
+            from joblib.externals.loky import get_reusable_executor
+
+            get_reusable_executor(reuse=True).shutdown(kill_workers=True)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes that begin here leave Ctrl-C to the one who began them."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # only the main thread may
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 def _numbered(piece: Piece, number: int, job: tuple[Any, ...]) -> tuple[int, dict[str, Any]]:
@@ -150,6 +173,7 @@ def working(
             yield work
         except KeyboardInterrupt:
             kept.stop(lambda: work._known)
+            work.send_home()
             raise
 
 
