@@ -19,7 +19,7 @@ from .sets import NAMES, table
 
 FILE = Path(__file__).parents[2] / "docs" / "panel-costs.csv"
 # Each of the three is done so often, in turn, and the least time counts.
-_ROUNDS = 9
+_ROUNDS = 5
 # Fits of fewer seconds are about as long as what scikit-learn's k-means takes before it begins.
 _SHORT = 0.01
 _PAGE = """\
