@@ -284,8 +284,8 @@ sample with what the *others* say of it:
 - **by parts** of a fit that has not seen it (five folds, three iterations each from the basis of
   the whole fit, and non-negative least squares for the samples left out), or
 - **by neighbours**, the mean of the nearest other samples, in a model with a graph. Up to 10,000
-  samples these are the nearest in all features: outliers may differ where the leading directions, in
-  which the graph is made, do not look.
+  samples these are the nearest in all features: outliers may differ where the leading directions,
+  in which the graph is made, do not look.
 
 A model with a graph holds its samples, and so knows how such errors spread: in some directions
 samples are foretold well, in others badly. There a score is the length of Mahalanobis: an error
