@@ -30,10 +30,9 @@ import pandas as pd
 
 from benchmarks.panel.sets import NAMES, at_hand, table
 from seminmf import FactorKMeans, L21SemiNMF
-from seminmf.data.features import features_of, leading_directions
-from seminmf.graph import index
+from seminmf.data.features import features_of
 from seminmf.graph.exact import Exact
-from seminmf.graph.index import index_of_features
+from seminmf.graph.index import automatic_recipe, index_of_features
 from seminmf.metrics import matched_accuracy, nmi
 
 ROWS = Path(__file__).parent.parent / "docs" / "neighbours.csv"
@@ -81,34 +80,21 @@ def scores(y: np.ndarray, labels: np.ndarray) -> Row:
     return {"ACC": 100 * matched_accuracy(y, labels), "NMI": 100 * nmi(y, labels)}
 
 
-def in_directions(X: np.ndarray, k: int, seed: int) -> FactorKMeans:
-    """A fit as "auto" makes it of many samples, of few: approximate search in 2k directions."""
-    before = index.EXACT_SAMPLES, index.worth_it
-    index.EXACT_SAMPLES, index.worth_it = 0, lambda *sizes: True
-    try:
-        return FactorKMeans(L21SemiNMF(k, random_state=seed), random_state=seed).fit(X)
-    finally:
-        index.EXACT_SAMPLES, index.worth_it = before
-
-
 def of_panel(quick: bool) -> Iterator[Row]:
     for name, (X, y) in ((name, table(name)) for name in NAMES if at_hand(name)):
         k, runs = int(y.max()) + 1, range(1 if quick else 3)
-        count = min(2 * k, X.shape[1])
-        directions = leading_directions(X, count) if count < X.shape[1] else None
-        features = features_of(X, directions)
         p = min(5, len(X) - 1)
+        features = features_of(X, automatic_recipe(X, k, p).directions)
         exact = Exact(features, p).neighbours()
         near = index_of_features(features, p, approximate=True).neighbours()
-        all_features = [
-            scores(y, FactorKMeans(L21SemiNMF(k, graph="knn", random_state=run),
-                                   random_state=run).fit_predict(X)) for run in runs
-        ]  # fmt: skip
-        leading = [scores(y, in_directions(X, k, run).labels_) for run in runs]
         row: Row = {"what": name, "recall": right(features, near, exact)}
-        for score in ("ACC", "NMI"):
-            row[f"{score}, all features"] = np.mean([found[score] for found in all_features])
-            row[f"{score}, directions"] = np.mean([found[score] for found in leading])
+        for graph, which in (("knn", "all features"), ("auto", "directions")):
+            found = [
+                scores(y, FactorKMeans(L21SemiNMF(k, graph=graph, random_state=run),
+                                       random_state=run).fit_predict(X)) for run in runs
+            ]  # fmt: skip
+            for score in ("ACC", "NMI"):
+                row[f"{score}, {which}"] = np.mean([of_run[score] for of_run in found])
         yield row
 
 

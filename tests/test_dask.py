@@ -204,8 +204,8 @@ def automatic_graph(X: Any, k: int) -> sp.csr_array:
 def test_graph_on_a_cluster(client: Any, kind: Any, solver: str) -> None:
     """J is that of the whole graph, never rises, and ends no higher than in memory."""
     X = blobs()
-    model = kind(4, strength=1e-3, solver=solver, random_state=0, max_iter=60, tol=0)
-    graph = automatic_graph(X, 4)
+    model = kind(4, strength=1e-3, graph="knn", solver=solver, random_state=0, max_iter=60, tol=0)
+    graph = knn_graph(X, 5)
     expected = kind(**{**model.get_params(), "graph": graph}).fit(X)
     model.fit(chunked(X))
     history = model.objective_history_

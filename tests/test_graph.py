@@ -65,7 +65,7 @@ def test_knn_among_equal_samples() -> None:
 def test_the_model_uses_the_exact_graph(model: str) -> None:
     X = data(30, 5)
     for p in (1, 4, 29):
-        fitted = make(model, 2, n_neighbors=p, tol=0, max_iter=4).fit(X)
+        fitted = make(model, 2, graph="knn", n_neighbors=p, tol=0, max_iter=4).fit(X)
         W = reference.neighbour_graph(X, p)
         assert fitted.objective_ == pytest.approx(value(fitted, X, W), rel=1e-9)
 
@@ -209,7 +209,7 @@ class Crooked(Chain):
 @models
 def test_a_scikit_learn_transformer(model: str) -> None:
     X = data(30, 5)
-    plain = make(model, 2, n_neighbors=4, tol=0, max_iter=10).fit(X)
+    plain = make(model, 2, graph="knn", n_neighbors=4, tol=0, max_iter=10).fit(X)
     for transformer in (
         KNeighborsTransformer(n_neighbors=4, mode="distance"),
         # Here scikit-learn counts the sample itself as one of the neighbours.

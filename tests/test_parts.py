@@ -243,7 +243,7 @@ def test_a_loss_with_two_parameters(solver: str, alpha: float, weighted: bool) -
     loss = PseudoHuber(1.5, 3.0)
     fitted = RobustSemiNMF(
         3, loss=loss, solver=solver, init=start(40, 7, 3), alpha=alpha, beta=2.0, l1=1e-3,
-        max_iter=60, tol=0,
+        max_iter=60, tol=0, graph="knn",
     ).fit(X, sample_weight=weights if weighted else None)  # fmt: skip
     share = weights if weighted else np.ones(40)
     U, V = fitted.components_.T, fitted.codes_
@@ -263,7 +263,7 @@ def test_penalties_of_other_powers(penalty: CodesPenalty, alpha: float, solver: 
     X = data(40, 7)
     fitted = RobustSemiNMF(
         3, loss="norm", codes_penalty=penalty, solver=solver, init=start(40, 7, 3), alpha=alpha,
-        beta=2.0, max_iter=200, tol=0, n_neighbors=3,
+        beta=2.0, max_iter=200, tol=0, graph="knn", n_neighbors=3,
     ).fit(X)  # fmt: skip
     U, V = fitted.components_.T, fitted.codes_
     assert V.max() > 0

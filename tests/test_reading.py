@@ -276,7 +276,7 @@ def test_copies_of_samples() -> None:
 
 def test_a_transformer_finds_neighbours_too() -> None:
     X = digits(200)[0]
-    plain = FactorKMeans(L21SemiNMF(5), random_state=0).fit(X)
+    plain = FactorKMeans(L21SemiNMF(5, graph="knn"), random_state=0).fit(X)
     transformer = KNeighborsTransformer(n_neighbors=5, mode="distance")
     other = FactorKMeans(L21SemiNMF(5, graph=transformer), random_state=0).fit(X)
     assert other.refinement_ == plain.refinement_ == "averaged"

@@ -23,8 +23,11 @@ def fit(model: str, X: Any, k: int = 3, **parameters: Any) -> Any:
 
 
 def nearest_codes(fitted: Any, X: Any, x: Any, p: int = 5) -> Any:
-    search = NearestNeighbors(n_neighbors=p, algorithm="brute").fit(X)
-    return fitted.codes_[search.kneighbors(x[None], return_distance=False)[0]]
+    """Of the training samples nearest to x where the model compares samples."""
+    directions = fitted._projector.index.recipe.directions
+    axes = np.eye(X.shape[1]) if directions is None else directions
+    search = NearestNeighbors(n_neighbors=p, algorithm="brute").fit(X @ axes)
+    return fitted.codes_[search.kneighbors(x[None] @ axes, return_distance=False)[0]]
 
 
 # --- without a graph: non-negative least squares --------------------------------------------------
@@ -161,7 +164,7 @@ def test_with_a_transformer_as_graph(model: str) -> None:
     """New samples are tied to as many training samples as ``graph="knn"`` ties them to."""
     X, new = data(40, 7), data(10, 7, 5)
     given = fit(model, X, graph=KNeighborsTransformer(n_neighbors=5))
-    plain = fit(model, X, n_neighbors=5)
+    plain = fit(model, X, graph="knn", n_neighbors=5)
     np.testing.assert_allclose(given.codes_, plain.codes_, atol=1e-9)
     np.testing.assert_allclose(given.transform(new), plain.transform(new), atol=1e-6)
 

@@ -19,16 +19,17 @@ from .sets import NAMES, table
 
 FILE = Path(__file__).parents[2] / "docs" / "panel-costs.csv"
 # Each of the three is done so often, in turn, and the least time counts.
-_ROUNDS = 9
+_ROUNDS = 5
 # Fits of fewer seconds are about as long as what scikit-learn's k-means takes before it begins.
 _SHORT = 0.01
 _PAGE = """\
 ## What it costs
 
-`FactorKMeans` takes {clusters:.2f} times the processor seconds of the bare fit (median over the sets;
-largest {most:.2f}, {where}), {long:.2f} times where a fit takes more than {short:g} ms (largest
-{most_long:.2f}); what it takes of the shorter ones is nearly the same for all, {fixed:.1f} ms. With
-outlier scores it is {scores:.1f} times (largest {most_scores:.1f}, {where_scores}).
+`FactorKMeans` takes {clusters:.2f} times the processor seconds of the bare fit (median over the
+sets; largest {most:.2f}, {where}), {long:.2f} times where a fit takes more than {short:g} ms
+(largest {most_long:.2f}); beside shorter fits it takes {fixed:.1f} ms, most of which is what
+scikit-learn's k-means takes of any data. With outlier scores it is {scores:.1f} times (largest
+{most_scores:.1f}, {where_scores}).
 One thread, the three in turn, the least of {rounds} rounds (`python -m benchmarks.panel --costs`).
 """
 

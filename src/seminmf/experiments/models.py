@@ -59,7 +59,12 @@ def default_setting(model: str) -> dict[str, Value]:
 
 
 def make_estimator(parameters: Mapping[str, Value], seed: int, **changes: Any) -> Any:
-    """The estimator that ``model`` names; parameters that a run does not have keep defaults."""
+    """The estimator that ``model`` names; parameters that a run does not have keep defaults.
+
+    All but the graph, which is the paper's in all runs: the nearest in all features.
+    """
     given = {name: parameters[name] for name in _PASSED_ON if name in parameters}
+    if parameters["model"] in (GR_SNF, L21_SNF):
+        given["graph"] = "knn"
     settings: dict[str, Any] = {**given, **changes, "random_state": seed}
     return _CLASSES[str(parameters["model"])](int(parameters["k"]), **settings)

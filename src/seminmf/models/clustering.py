@@ -111,7 +111,9 @@ class FactorKMeans(
         A factorization such as `L21SemiNMF`; it is cloned, not changed. One that has no
         ``components_`` is clustered by its codes.
     n_clusters : int or None, default=None
-        Number of clusters; None takes the factorizer's ``n_components``, as the paper does.
+        Number of clusters; None takes the factorizer's ``n_components``, as the paper does. Around
+        the origin k parts describe k − 1 directions, so that a few clusters of centred data may
+        need a part more than there are clusters.
     random_state : int, RandomState or None, default=None
         For k-means, and for the factorizer if it has no ``random_state`` of its own.
     metric : {"reconstruction", "codes"}, default="reconstruction"

@@ -24,10 +24,10 @@ _PARAMETERS = {
     "graph": """{{"auto", "knn"}}, sparse matrix or transformer, default="auto"
     Which samples are neighbours: the symmetrised nearest-neighbour graph, a sparse matrix
     of weights of shape (n_samples, n_samples), or a scikit-learn neighbours transformer.
-    "knn" searches exactly in all features. So does "auto" for up to 10,000 samples; for more it
-    searches approximately, in the 2k leading directions of X (``graph_`` says what was done and
-    which share of the neighbours were found). Without a given matrix, equal samples are one vertex
-    of the graph (solver "cd").""",
+    "knn" searches exactly in all features, "auto" in the 2k leading directions of X: exactly for
+    up to 10,000 samples, approximately for more (``graph_`` says what was done and which share of
+    the neighbours were found). Without a given matrix, equal samples are one vertex of the graph
+    (solver "cd").""",
     "n_neighbors": """int, default=5
     Number p of nearest neighbours in the graph, and of training samples that a new sample is
     tied to.""",

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from .._types import FloatArray, IntArray
 from ..data import Engine
 from ..data.distances import Errors, distances_from_middle, spoilt_copies
-from ..graph.index import NeighbourIndex
+from ..graph.index import NeighbourIndex, Recipe
 from ..outliers import shortest_half
 from ..problem.losses import Loss
 from .held_out import Refits, by_parts
@@ -115,8 +115,8 @@ def refer(X: Any, fitted: Fitted, index: NeighbourIndex, links: sp.csr_array | N
     parts = measured(errors, None)
     if trusted.sum() < 2 or index.n_neighbors == 0:
         return parts
-    index = _index_of(index, trusted)
-    near = _neighbours(X, trusted, index, links)
+    found, index = index, _index_of(index, trusted)
+    near = _neighbours(X, trusted, index, links if index.recipe is found.recipe else None)
     neighbours = measured(Errors.from_means(X, X, near), index)
     advantage = 0.0
     for copies in spoilt_copies(X[tried], rng):
@@ -126,11 +126,17 @@ def refer(X: Any, fitted: Fitted, index: NeighbourIndex, links: sp.csr_array | N
 
 
 def _index_of(index: NeighbourIndex, trusted: NDArray[np.bool_]) -> NeighbourIndex:
-    """The index of the samples that have a say."""
-    if trusted.all():
+    """The index of the samples that have a say.
+
+    Few are searched in all features: outliers may differ where the directions of a fit do not look.
+    """
+    recipe, all_of_them = index.recipe, bool(trusted.all())
+    if recipe.directions is not None and not recipe.approximate:
+        recipe = Recipe()
+    if all_of_them and recipe is index.recipe:
         return index
     count = min(index.n_neighbors, int(trusted.sum()) - 1)
-    return NeighbourIndex(index.samples[trusted], count, index.recipe)
+    return NeighbourIndex(index.samples if all_of_them else index.samples[trusted], count, recipe)
 
 
 def _told_apart(low: FloatArray, high: FloatArray) -> float:
