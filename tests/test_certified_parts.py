@@ -53,7 +53,6 @@ def test_every_model_counts(name: str) -> None:
     assert fitted.n_active_ == 3
 
 
-
 def test_a_slight_part_that_is_needed_stays(rng: np.random.Generator) -> None:
     """Some samples, 1e-4 times as long as the others, have nothing else."""
     codes = np.zeros((60, 2))
@@ -63,6 +62,7 @@ def test_a_slight_part_that_is_needed_stays(rng: np.random.Generator) -> None:
     fitted = SemiNMF(2, init=(basis, codes)).fit(X)
     assert fitted.n_active_ == 2
     assert fitted.residuals_.max() < 1e-9
+
 
 def test_dropping_a_part_that_is_needed_is_not_done() -> None:
     """Few samples use it, but they cannot do without."""
