@@ -53,6 +53,17 @@ def test_every_model_counts(name: str) -> None:
     assert fitted.n_active_ == 3
 
 
+def test_a_slight_part_that_is_needed_stays(rng: np.random.Generator) -> None:
+    """Some samples, 1e-4 times as long as the others, have nothing else."""
+    codes = np.zeros((60, 2))
+    codes[:50, 0], codes[50:, 1] = rng.uniform(1, 2, 50), rng.uniform(1, 2, 10)
+    basis = np.array([[1.0, 0.0], [0.0, 1e-4]])
+    X = codes @ basis.T
+    fitted = SemiNMF(2, init=(basis, codes)).fit(X)
+    assert fitted.n_active_ == 2
+    assert fitted.residuals_.max() < 1e-9
+
+
 def test_dropping_a_part_that_is_needed_is_not_done() -> None:
     """Few samples use it, but they cannot do without."""
     X = cone(200, 10, 2, noise=0.01)
