@@ -526,6 +526,7 @@ text_case(
 text_case(
     "quoted nothing at the end", lines() + '"","","","",""\n', (N, M), says=("1 line without",)
 )
+text_case("names with spaces above nothing", "a b,c d\n,\n,\n,\n", error="no numeric column")
 text_case("a row of nothing within", lines() + END + lines(None), error="5 values are missing")
 text_case("a last value that is missing", lines() + "1,2,3,4,\n", error="1 value is missing")
 TOTAL = [*VALUES.tolist(), VALUES.sum(axis=0).round(3).tolist()]

@@ -675,6 +675,25 @@ def test_the_bar_shows_objective_and_time(monkeypatch: pytest.MonkeyPatch) -> No
     assert "left" in shown
 
 
+def test_the_time_left_does_not_count_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After half a minute of preparation an iteration of a tenth of a second is none of minutes."""
+    clock = [0.0]
+    monkeypatch.setattr(_watch.time, "monotonic", lambda: clock[0])
+    talk = Talk()
+    said: list[str] = []
+    monkeypatch.setattr(talk, "say", said.append)
+    with _watch.Watch(talk, 0, 101, 1) as watch:
+        watch.every = 0.0
+        clock[0] = 30.0
+        for iteration, value in enumerate((10.0, 8.0), 1):
+            watch.step(seminmf.Progress(iteration, value, 0, lambda: (np.eye(1), np.eye(1))))
+            clock[0] += 0.1
+    assert said == [
+        "iteration 1, objective 10 (−0.0%)",
+        "iteration 2, objective 8 (−20.0%), 10 s left",
+    ]
+
+
 def test_values_for_machines() -> None:
     value = {"a": np.array([1.0, np.nan]), 1: (np.int64(3), Path("x")), "b": float("inf")}
     assert plain(value) == {"a": [1.0, None], "1": [3, "x"], "b": None}

@@ -67,6 +67,17 @@ def test_clusters_of_a_fit_keep_its_ids(suffix: str, table: Path, tmp_path: Path
     assert json.loads(rows)["columns"] == ["row", "cluster"]
 
 
+@pytest.mark.parametrize("package", ["typer", "rich"])
+def test_without_its_packages_the_command_names_them(package: str) -> None:
+    program = (
+        f"import sys; sys.modules['{package}'] = None; from seminmf.__main__ import main; main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith(f"Error: the command needs {package}: pip install '.[cli]'")
+
+
 def test_ids_of_a_fit_may_look_like_comments(table: Path, tmp_path: Path) -> None:
     """What a fit wrote is read as it was written, not guessed at."""
     frame = pd.read_csv(table).assign(name=[f"#{i}" for i in range(N)])

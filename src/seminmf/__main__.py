@@ -21,8 +21,16 @@ def main() -> None:
         before = signal.signal(signal.SIGINT, leave)
     except ValueError:  # only the main thread may
         before = None
-    from .cli import main as run
-
+    try:
+        from .cli import main as run
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in ("typer", "rich"):
+            raise
+        sys.exit(
+            f"Error: the command needs {package}: pip install '.[cli]' in a clone of the "
+            "repository. (seminmf.demo and all of the library work without.)"
+        )
     if before is not None:
         signal.signal(signal.SIGINT, before)
     try:

@@ -53,7 +53,7 @@ class Watch:
         self.stopping = False
         self.iterations = 0
         self.histories: dict[int, list[float]] = {}
-        self.began = self.told = time.monotonic()
+        self.first = self.told = time.monotonic()
         self.bar: Progress | None = None
         if talk.errors.is_terminal and not talk.quiet and not talk.as_json:
             from rich.progress import BarColumn, Progress, TextColumn
@@ -89,10 +89,13 @@ class Watch:
         history = self.histories.setdefault(progress.start, [])
         history.append(progress.objective)
         left = iterations_left(history, self.tol, self.max_iter)
-        spent = time.monotonic() - self.began
+        now = time.monotonic()
+        if self.iterations == 1:
+            self.first = now  # what came before was the compiler and the search for neighbours
         per_start = len(history) + left
         to_come = left + per_start * (self.n_init - progress.start - 1)
-        seconds = spent / self.iterations * to_come
+        done = self.iterations - 1
+        remaining = f"{duration((now - self.first) / done * to_come)} left" if done else ""
         fall = 1 - history[-1] / history[0] if history[0] else 0.0
         start = f"start {progress.start + 1}/{self.n_init}, " if self.n_init > 1 else ""
         words = f"{start}iteration {progress.iteration}"
@@ -101,11 +104,11 @@ class Watch:
             self.bar.update(
                 self.task, description=words.capitalize(), completed=self.iterations,
                 total=self.iterations + to_come, objective=objective,
-                left=f"{duration(seconds)} left",
+                left=remaining,
             )  # fmt: skip
-        elif time.monotonic() - self.told >= self.every:
-            self.told = time.monotonic()
-            self.talk.say(f"{words}, objective {objective}, {duration(seconds)} left")
+        elif now - self.told >= self.every:
+            self.told = now
+            self.talk.say(", ".join(filter(None, (words, f"objective {objective}", remaining))))
         return self.stopping
 
 

@@ -132,10 +132,11 @@ def without_empty_end(content: bytes, delimiter: str) -> tuple[bytes, int]:
     """
     used = len(content.rstrip(delimiter.encode() + b'" \t\r\n'))
     end = re.compile(rb"\r\n|\n|\r").search(content, used)
-    if end is None or len(content[:used].split(maxsplit=1)) < 2:
+    below_header = re.search(rb"\S[^\r\n]*[\r\n]\s*\S", content)
+    if end is None or below_header is None or below_header.end() > used:
         return content, 0  # no such line, or nothing but such lines below the header
-    lines = content[end.end() :].splitlines()
-    return content[: end.end()], sum(1 for line in lines if line.strip())
+    count = sum(1 for line in content[end.end() :].splitlines() if line.strip())
+    return (content[: end.end()], count) if count else (content, 0)
 
 
 def without_comments(content: bytes, mark: bytes) -> tuple[bytes, int]:

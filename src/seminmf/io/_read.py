@@ -200,8 +200,8 @@ def _check_file(name: str) -> None:
     if not path.exists():
         beside = path.parent.iterdir() if path.parent.is_dir() else ()
         near = nearest(path.name, (file.name for file in beside if file.is_file()))
-        hint = f" {near}" if near.startswith("did") else ""
-        raise TableError(f"{name}: no such file.{hint}")
+        hint = f"; {near}" if near.startswith("did") else "."
+        raise TableError(f"{name}: no such file{hint}")
     if not os.access(path, os.R_OK):
         raise TableError(f"{name}: no permission to read it.")
     if path.stat().st_size == 0:

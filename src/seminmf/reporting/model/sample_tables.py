@@ -105,9 +105,9 @@ def outliers_section(found: Findings) -> str:
     n = len(outliers.scores)
     words = (
         "The outlier score of a sample is its distance from what the other samples say of it: by "
-        "parts that were found without it, or by its neighbours. The threshold, ten deviations "
-        "above the usual score, lets about one sample in a hundred pass for an outlier where there "
-        "are none."
+        "parts that were found without it, or by its neighbours. The threshold follows from how "
+        "the usual scores are spread; where there are no outliers, about two samples in a hundred "
+        "lie beyond it."
     )
     facts = [
         ("median score", number(outliers.median)),
