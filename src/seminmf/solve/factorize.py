@@ -139,12 +139,7 @@ class _Beginning:
         if not looks_at_data(plan, number):
             low = 0.0 if plan.nonnegative else -1.0
             return starts.random_start(n, m, k, self._rng, engine.dtype, low)
-        if plan.nonnegative or not starts.few_samples(engine):
-            basis, codes = self._from_data(engine)
-        else:
-            small, lift = starts.reduced(engine)
-            basis, codes = self._from_data(small)
-            basis = lift(basis)
+        basis, codes = self._from_data(engine)
         if plan.nonnegative:
             basis = starts.above_zero(np.maximum(basis, 0))
         if plan.nonnegative or plan.solver == "mu":
