@@ -14,7 +14,7 @@ from ..compiled.threads.team import Team
 from .cells import Tiles
 
 # Up to so many samples, and so many entries, which are copied, all distances are calculated by our
-# own code: one and a half to four times as fast as scikit-learn's (benchmarks/neighbours.py).
+# own code. It makes differences, where scikit-learn expands the square and loses digits.
 _MOST_SAMPLES, _MOST_ENTRIES = 2**14, 2**23
 # Samples that a thread takes at a time of scikit-learn, whatever the number of threads: a multiple
 # of what scikit-learn takes, so that digits do not depend on it.
