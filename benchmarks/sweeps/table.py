@@ -53,16 +53,16 @@ CONSTANTS = (
         "uspst uspst-tol middle-graph broad-graph",
     ),
     _row(
-        "solve.factorize", "_FEATURES_FOR_TWO_SWEEPS", (0, 6, 12, 24, 1000),
+        "solve.plan", "_FEATURES_FOR_TWO_SWEEPS", (0, 6, 12, 24, 1000),
         "uspst images wide-alone semi-images nmf",
     ),
     _row(
         "solve.factorize", "_FEW_SAMPLES", (0, 10, 20, 40, 80),
         "random random-400 ionosphere-alone positive",
     ),
-    _row("solve.factorize", "SHORTEST", (1e-6, 1e-4, 1e-3, 1e-2, 0.1), "short uspst positive"),
+    _row("solve.plan", "SHORTEST", (1e-6, 1e-4, 1e-3, 1e-2, 0.1), "short uspst positive"),
     _row(
-        "solve.factorize", "_RELATIVE_FLOOR", _FLOORS,
+        "solve.plan", "_RELATIVE_FLOOR", _FLOORS,
         "random random-400 ionosphere ionosphere-alone waveform",
     ),
     # Where it starts.

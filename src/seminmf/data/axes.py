@@ -5,7 +5,6 @@ A run starts from them (`solve.starts`), and neighbours are looked for in them (
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from math import isfinite
 from typing import Any
@@ -47,9 +46,14 @@ def leading_axes(
         axes = eigenvectors(moment, width if more else min(rank, width))
         return axes, engine.times(axes.astype(engine.dtype, copy=False))
     if few_samples(engine):
-        small, lift = reduced(engine)
-        axes, scores = leading_axes(small, rank, weights, rng, more=more)
-        return lift(axes), scores
+        # From X·Xᵀ, which is smaller: good to half the digits, which is enough for a start.
+        roots = np.sqrt(weights.astype(np.float64))[:, None]
+        vectors = eigenvectors(roots * engine.gram * roots.T, width if more else min(rank, width))
+        axes = engine.adjoint_times((roots * vectors).astype(engine.dtype))
+        lengths = np.linalg.norm(axes, axis=0)
+        kept = lengths**2 > n * np.finfo(engine.dtype).eps * lengths.max() ** 2
+        axes = axes[:, kept] / lengths[kept]
+        return axes, engine.times(axes)
     rng = np.random.RandomState(SEED) if rng is None else rng
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(POWER_PASSES):
@@ -93,25 +97,6 @@ def _eigensolvers(dtype: Any) -> Any:
 
 
 def few_samples(engine: Engine) -> bool:
-    """Whether a start is found faster in the span of the samples than in all features."""
+    """Whether directions are found faster from products of samples than from those of features."""
     few = engine.n_samples <= EXACT_SIZE and engine.n_samples < engine.n_features
     return few and engine.whole
-
-
-def reduced(engine: Engine) -> tuple[Engine, Callable[[FloatArray], FloatArray]]:
-    """The samples as points in their own span, and the way back for a basis.
-
-    X = L Qᵀ with L = E√Λ from the eigenvectors of X Xᵀ: a rotation of the features, good to half
-    the digits, which is enough for a start.
-    """
-    values, vectors = np.linalg.eigh(engine.gram.astype(np.float64))
-    kept = values > len(values) * np.finfo(engine.dtype).eps * max(values[-1], 0)
-    lengths = np.sqrt(values[kept])
-    back = (vectors[:, kept] / lengths).astype(engine.dtype)
-    points = np.ascontiguousarray(vectors[:, kept] * lengths, engine.dtype)
-    small = Engine(points, engine.n_samples, squares=engine.squares, team=engine.team)
-
-    def lift(basis: FloatArray) -> FloatArray:
-        return engine.adjoint_times(back @ basis)
-
-    return small, lift

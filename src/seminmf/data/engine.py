@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
@@ -173,10 +174,18 @@ class Engine:
             first += len(visits)
         return reduce(np.add, (sums[part] for part in sorted(sums)))
 
-    def residuals(self, basis: FloatArray, codes: FloatArray) -> FloatArray:
-        """‖x_i − U v_i‖ for every sample, computed directly."""
-        found = self.map_rows(None, lambda rows, visited, _: visited.residuals(codes[rows], basis))
-        return np.concatenate(found)
+    def residuals(
+        self, basis: FloatArray, codes: FloatArray, among: NDArray[np.bool_] | None = None
+    ) -> FloatArray:
+        """‖x_i − U v_i‖ for every sample, or for those ``among`` them, computed directly."""
+
+        def visit(rows: slice, visited: Visited, _: Any) -> FloatArray:
+            if among is None:
+                return visited.residuals(codes[rows], basis)
+            some = np.flatnonzero(among[rows])
+            return visited.chosen(some).residuals(codes[rows][some], basis)
+
+        return np.concatenate(self.map_rows(None, visit))
 
     def weighted_moment(self, weights: FloatArray) -> FloatArray:
         """Xᵀ·(w∘X), for few features; ``weights`` has one column, without negative numbers."""

@@ -26,13 +26,13 @@ Lists = tuple[IntArray, FloatArray]
 """Places of samples, nearest first, and the squares of their distances."""
 
 
-def empty_lists(count: int, length: int) -> Lists:
-    return np.full((count, length), -1, np.int32), np.full((count, length), np.inf, np.float32)
+def empty_lists(count: int, length: int, dtype: Any = np.float32) -> Lists:
+    return np.full((count, length), -1, np.int32), np.full((count, length), np.inf, dtype)
 
 
-def rooms(count: int) -> tuple[IntArray, FloatArray, FloatArray]:
+def rooms(count: int, dtype: Any = np.float32) -> tuple[IntArray, FloatArray, FloatArray]:
     """What the compiled functions need to compare so many points with tiles, two at a time."""
-    return np.arange(count), np.empty(2, np.float32), np.empty((2, PER_TILE), np.float32)
+    return np.arange(count), np.empty(2, dtype), np.empty((2, PER_TILE), dtype)
 
 
 def by_blocks(team: Team, count: int, function: Callable[[slice], Any]) -> None:
@@ -59,7 +59,7 @@ class Tiles:
         order = np.argsort(labels, kind="stable")
         before = np.cumsum(sizes) - sizes
         where = np.arange(len(points)) + (PER_TILE * bounds[:-1] - before)[labels[order]]
-        tiles = np.full((bounds[-1], points.shape[1], PER_TILE), np.inf, np.float32)
+        tiles = np.full((bounds[-1], points.shape[1], PER_TILE), np.inf, points.dtype)
         fill_tiles(points, order, where, tiles)
         samples, places = np.full(PER_TILE * len(tiles), -1, np.int32), np.empty_like(where)
         samples[where], places[order] = order, where
@@ -78,13 +78,16 @@ class Tiles:
     def nearest_of_all(
         self, team: Team, points: FloatArray, length: int, hidden: IntArray | None = None
     ) -> Lists:
-        """Lists of points, by looking at all samples but those in the places ``hidden``."""
-        near, squares = empty_lists(len(points), length)
+        """Lists of points, by looking at all samples but those in the places ``hidden``.
+
+        Points are of the same type of numbers as the samples.
+        """
+        near, squares = empty_lists(len(points), length, points.dtype)
         unseen = np.full(len(points), -1) if hidden is None else hidden
 
         def meet(rows: slice) -> None:
             some, lists = points[rows], (near[rows], squares[rows])
-            meet_all(some, unseen[rows], self.tiles, lists, rooms(len(some)))
+            meet_all(some, unseen[rows], self.tiles, lists, rooms(len(some), points.dtype))
 
         by_blocks(team, len(points), meet)
         return near, squares

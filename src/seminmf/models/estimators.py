@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _PlainFactorization(_Factorization):
-    """Parameters of the models without penalties."""
+    """Parameters that all models have."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class SemiNMF(_PlainFactorization):
 
 
 @documented
-class GraphSemiNMF(_Factorization):
+class GraphSemiNMF(_PlainFactorization):
     """Semi-non-negative matrix factorization with a neighbour graph, by least squares.
 
     Minimises ‖X − V Uᵀ‖²_F + α Σ_{i<j} w_ij ‖v_i − v_j‖² + β Σ_j ‖u_j‖ + μ Σ_iq v_iq over U and
@@ -104,26 +104,17 @@ class GraphSemiNMF(_Factorization):
         random_state: Any = None,
         max_memory: int | str | None = None,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(
+            n_components, solver=solver, init=init, n_init=n_init, max_iter=max_iter, tol=tol,
+            callback=callback, checkpoint=checkpoint, warm_start=warm_start, forgetting=forgetting,
+            verbose=verbose, progress=progress, random_state=random_state, max_memory=max_memory,
+        )  # fmt: skip
         self.alpha = alpha
         self.beta = beta
         self.strength = strength
         self.graph = graph
         self.n_neighbors = n_neighbors
         self.l1 = l1
-        self.solver = solver
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.forgetting = forgetting
-        self.verbose = verbose
-        self.progress = progress
-        self.random_state = random_state
-        self.max_memory = max_memory
 
 
 @documented

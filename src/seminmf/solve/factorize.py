@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from .._types import FloatArray
 from ..data import Engine, LazyCompression, Space, leading_subspace
-from ..data.axes import Axes, exact, few_samples, leading_axes, reduced
+from ..data.axes import Axes, exact, few_samples, leading_axes
 from ..graph.prepared import NeighbourGraph
 from ..problem.losses import Loss, Norm
 from ..problem.objective import Floors, Objective
@@ -184,12 +184,7 @@ class _Beginning:
         if not looks_at_data(plan, number):
             low = 0.0 if plan.nonnegative else -1.0
             return starts.random_start(n, m, k, self._rng, engine.dtype, low)
-        if plan.nonnegative or not few_samples(engine):
-            basis, codes = self._from_data(engine)
-        else:
-            small, lift = reduced(engine)
-            basis, codes = self._from_data(small)
-            basis = lift(basis)
+        basis, codes = self._from_data(engine)
         if plan.nonnegative:
             basis = starts.above_zero(np.maximum(basis, 0))
         if plan.nonnegative or plan.solver == "mu":

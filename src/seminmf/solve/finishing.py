@@ -116,10 +116,9 @@ class Finish:
         """Make parts zero that are not needed, in place."""
         for without in self._candidates(solution):
             basis, codes = (np.where(without, 0, f) for f in (solution.basis, solution.codes))
-            residuals, changed = solution.residuals, solution.codes[:, without].any(axis=1)
-            if changed.any():
-                found = solution.space.engine.residuals(basis, codes)
-                residuals = np.where(changed, found, residuals)
+            changed: NDArray[np.bool_] = np.any(solution.codes[:, without], axis=1)
+            residuals = solution.residuals.copy()
+            residuals[changed] = solution.space.engine.residuals(basis, codes, changed)
             terms = self._terms_at(solution.problem, basis, codes, residuals)
             change = solution.problem.best_scale(*terms[1:])
             value = solution.problem.rescaled(change).total(*terms)
