@@ -67,7 +67,7 @@ class Case:
             return {}
         # Without a graph β has work to do only against L1.
         alpha, beta = (0.3 if self.graph else 0.0), (2.0 if self.graph or self.l1 else 0.0)
-        return {"alpha": alpha, "beta": beta, "l1": self.l1, "n_neighbors": 3}
+        return {"alpha": alpha, "beta": beta, "l1": self.l1, "graph": "knn", "n_neighbors": 3}
 
     def make(self, k: int, **parameters: Any) -> Any:
         if self.loss:

@@ -73,7 +73,9 @@ def test_every_iterate_equals_the_formulas(model: str, shape: str, penalty: str)
     n, m, rank = SHAPES[shape]
     X = data(n, m, nonnegative=model == "NMF", rank=rank)
     alpha, beta = PENALTIES[penalty]
-    parameters = {"alpha": alpha, "beta": beta, "n_neighbors": 3} if model in GRAPH_MODELS else {}
+    parameters: dict[str, Any] = {}
+    if model in GRAPH_MODELS:
+        parameters = {"alpha": alpha, "beta": beta, "graph": "knn", "n_neighbors": 3}
     W = reference.neighbour_graph(X, 3)
     estimator, seen, begin = follow(model, X, 4, parameters)
     compare(Problem(model, X, W, alpha, beta), estimator, seen, begin, 1e-8)
@@ -121,7 +123,8 @@ def test_sparse_data_have_the_same_iterates() -> None:
     X[np.abs(X) < 1] = 0
     for model in CLASSES:
         Y = np.abs(X) if model == "NMF" else X
-        parameters = {"alpha": 0.3, "beta": 2.0} if model in GRAPH_MODELS else {}
+        weights = {"alpha": 0.3, "beta": 2.0, "graph": "knn"}
+        parameters = weights if model in GRAPH_MODELS else {}
         estimator, seen, begin = follow(model, sp.csr_array(Y), 3, parameters, 20)
         W = reference.neighbour_graph(Y, 5)
         alpha, beta = (0.3, 2.0) if parameters else (0, 0)
