@@ -354,7 +354,8 @@ def test_a_worker_that_dies(client: Any, alpha: Any, count: int) -> None:
         model.fit(chunked(X))
     assert len(killed) == count
     assert model.n_iter_ == len(model.objective_history_) > 4
-    assert model.objective_ == pytest.approx(whole.objective_, rel=0.01)
+    # Codes that are found anew may lead to another minimum, which is as good or better.
+    assert 0.95 * whole.objective_ <= model.objective_ <= 1.01 * whole.objective_
     residuals = np.linalg.norm(X - model.codes_.compute() @ model.components_, axis=1)
     np.testing.assert_allclose(model.residuals_.compute(), residuals, rtol=1e-6)
     client.wait_for_workers(2, timeout=60)

@@ -20,7 +20,7 @@ from helpers import GRAPH_MODELS, make
 from seminmf import FactorKMeans, L21SemiNMF, Standardized
 from seminmf.data.features import features_of, leading_directions
 from seminmf.data.samples import KnownRows
-from seminmf.graph import approximate, cells, index
+from seminmf.graph import approximate, cells, exact, index
 from seminmf.graph.approximate import Approximate
 from seminmf.graph.index import (
     NeighbourIndex,
@@ -130,6 +130,41 @@ def test_a_query_for_more_neighbours() -> None:
     exact = NearestNeighbors(n_neighbors=40).fit(features).kneighbors(features[:50])[0]
     assert indices.min() >= 0
     assert recall(exact, distances) >= 0.9
+
+
+@pytest.mark.parametrize("kind", ["double", "single", "by columns", "read only", "huge numbers"])
+def test_exact_neighbours_are_those_of_scikit_learn(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the features lie in memory, and on both sides of the number of samples from which
+    scikit-learn is asked.
+    """
+    features, new = clusters(700, 9), clusters(60, 9, seed=1)
+    if kind == "single":
+        features, new = features.astype(np.float32), new.astype(np.float32)
+    elif kind == "by columns":
+        features = np.asfortranarray(features)
+    elif kind == "read only":
+        features.flags.writeable = False
+    elif kind == "huge numbers":
+        features, new = 1e120 * features, 1e120 * new
+    search = NearestNeighbors(n_neighbors=6, algorithm="kd_tree").fit(features.astype(float))
+    for most in (exact._MOST_SAMPLES, 0):
+        monkeypatch.setattr(exact, "_MOST_SAMPLES", most)
+        found = exact.Exact(features, 6)
+        assert (found._tiles is None) == (most == 0)
+        np.testing.assert_array_equal(found.neighbours(), search.kneighbors()[1])
+        indices, distances = found.query(new, 4)
+        expected = search.kneighbors(new.astype(float), 4)
+        np.testing.assert_array_equal(indices, expected[1])
+        np.testing.assert_allclose(distances, expected[0], rtol=1e-6)
+
+
+def test_samples_beyond_all_distances_have_some_neighbours() -> None:
+    """Squares of distances overflow; who is nearest cannot be told."""
+    indices, distances = exact.Exact(clusters(40, 3), 2).query(np.full((2, 3), 1e200), 2)
+    assert ((indices >= 0) & (indices < 40)).all()
+    assert np.isinf(distances).all()
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 40, 60])

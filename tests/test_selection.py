@@ -308,7 +308,8 @@ def test_parts_that_are_switched_off_stay_so() -> None:
         np.testing.assert_allclose(model.transform(X[:5]), model.codes_[:5])
     third = path.models[2]
     again = clone(third).set_params(init=(third.components_.T, third.codes_)).fit(X)
-    np.testing.assert_allclose(again.objective_, third.objective_, rtol=1e-3)
+    # As near as fits of a path are to single ones (docs/how-many.md).
+    np.testing.assert_allclose(again.objective_, third.objective_, rtol=5e-3)
 
 
 def test_the_path_looks_for_neighbours_once(monkeypatch: pytest.MonkeyPatch) -> None:
