@@ -141,7 +141,7 @@ def test_factors_whose_squares_are_out_of_range() -> None:
         before = far.objective_
         plain.fit(X)
         far.fit(X)
-    assert far.objective_ <= before
+    assert far.objective_ <= before * (1 + 1e-6)  # which is measured anew
     assert far.objective_ == pytest.approx(plain.objective_, rel=1e-5)
 
 

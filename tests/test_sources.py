@@ -216,7 +216,7 @@ def test_neighbours_are_looked_for_in_leading_directions() -> None:
     exact = L21SemiNMF(4, strength=1e-3).fit(wide)
     assert model.converged_
     assert model.alpha_ == pytest.approx(exact.alpha_)
-    assert model.objective_ == pytest.approx(exact.objective_, rel=0.03)
+    assert model.objective_ == pytest.approx(exact.objective_, rel=0.02)
     # Some samples are kept, and new ones are tied to those.
     kept = model._projector.landmarks(10_000)
     assert not model._projector.index.whole

@@ -27,7 +27,7 @@ def test_from_a_fit_that_has_converged_little_is_left(
     first, iterations = fitted.objective_, fitted.n_iter_
     fitted.fit(X)
     assert fitted.converged_
-    assert fitted.n_iter_ <= 4 < iterations
+    assert fitted.n_iter_ <= max(4, iterations // 4) < iterations
     assert fitted.objective_ <= first * (1 + 1e-12)
     assert fitted.objective_ == pytest.approx(first, rel=1e-3)
     assert value(fitted, X) == pytest.approx(fitted.objective_, rel=1e-9)

@@ -79,13 +79,14 @@ class Descent:
         """Begin at another start with the rows that there are, if they fit to it and to what is
         minimised: that may have other weights of its penalties.
         """
+        objective, basis, codes, scale = objective.with_ordinary(*start)
         same_rows = self.space.engine is space.engine and self.scheme.codes == scheme.codes
         if not same_rows or not self.objective.has_terms_of(objective):
             return False
-        if not self._rows.begins_again(start[1]):
+        if not self._rows.begins_again(codes):
             return False
-        self.objective, self.scale = objective, 1.0
-        self._measure(start[0])
+        self.objective, self.scale = objective, scale
+        self._measure(basis)
         return True
 
     def _settle(self, space: Space, basis: FloatArray, codes: FloatArray) -> None:

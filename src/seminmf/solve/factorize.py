@@ -30,6 +30,7 @@ from .plan import (
     Plan,
     Weights,
     code_length,
+    code_square,
     floors_for,
     looks_at_data,
     scheme_of,
@@ -87,7 +88,7 @@ class Ground:
         if self._floors is not None:
             return self._floors
         basis, codes = start
-        found = floors_for(plan, basis, code_length(float(np.vdot(codes, codes)), len(codes)))
+        found = floors_for(plan, basis, code_length(code_square(codes), len(codes)))
         self._floors = found if self._entered > 1 else None
         return found
 
