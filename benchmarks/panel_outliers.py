@@ -6,7 +6,8 @@ residuals of its fit, and what one would use instead. On the sets as they are, a
 without outliers, the share of samples beyond `outlier_threshold` is counted. Every measurement is a
 row of ``docs/outliers.csv``; the page ``docs/outliers.md`` is made from the rows alone
 (``--page-only``). After a change of the scores ``--ours`` measures those and keeps the rows of what
-one would use instead.
+one would use instead. ``--fresh`` measures the tables of KEEL, by which nothing of the scores was
+chosen, and keeps all other rows; where these tables come from is in `panel.sets`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from seminmf import L21SemiNMF, outlier_threshold
 from seminmf import outliers as rule
 from seminmf.datasets import add_outliers
 
+from .panel.sets import KEEL, table
 from .sweeps.quality import labelled
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -46,6 +48,7 @@ BASELINES = ("IsolationForest", "LOF", "PCA error", "distance from the median")
 THRESHOLDS = ((2.0, 4.0), (1.5, 4.0), (1.75, 4.0), (2.25, 4.0), (2.5, 4.0), (3.0, 4.0), (2.0, 3.0),
               (2.0, 5.0), (2.5, 5.0), (3.0, 6.0))  # fmt: skip
 COUNTED = 0.1
+FRESH = "KEEL: "
 # So many of the others may lie beyond a threshold that is chosen.
 MOST_BEYOND = 0.025
 
@@ -85,6 +88,14 @@ def sets(seed: int) -> Iterator[tuple[str, int, Array]]:
         yield name, len(np.unique(y)), np.ascontiguousarray(X[np.sort(kept)], np.float64)
 
 
+def fresh(seed: int) -> Iterator[tuple[str, int, Array]]:
+    """(name, k, X): sets by which nothing of the scores was chosen."""
+    for name in KEEL:
+        X, y = table(name)
+        kept = np.random.default_rng(seed).permutation(len(X))[:MOST_SAMPLES]
+        yield FRESH + name, len(np.unique(y)), np.ascontiguousarray(X[np.sort(kept)], np.float64)
+
+
 def made(seed: int) -> Iterator[tuple[str, int, Array]]:
     """Data without outliers: noise of four distributions, with five parts in it and without."""
     rng = np.random.default_rng(seed)
@@ -111,9 +122,11 @@ def planted(seed: int) -> Iterator[tuple[str, int, Array]]:
         yield f"parts, noise {share}", 5, X + share * X.std() * rng.normal(size=X.shape)
 
 
-def measure(seed: int, ours_alone: bool) -> Iterator[dict[str, object]]:
+def measure(
+    seed: int, tables: list[tuple[str, int, Array]], shares: tuple[float, ...], ours_alone: bool
+) -> Iterator[dict[str, object]]:
     """One row for each number that was found, by the model with a graph or by all."""
-    for name, k, X in [*sets(seed), *planted(seed), *made(seed)]:
+    for name, k, X in tables:
         about = {"data": name, "samples": len(X), "features": X.shape[1], "parts": k}
         about["seed"] = seed
         scores = L21SemiNMF(k, random_state=0).fit(X).outlier_scores(X)
@@ -124,7 +137,7 @@ def measure(seed: int, ours_alone: bool) -> Iterator[dict[str, object]]:
             continue
         yield from (clean | row for row in counts(scores, np.zeros(len(X), np.bool_)))
         for kind, scale in KINDS.items():
-            for share in SHARES:
+            for share in shares:
                 case = {**about, "kind": kind, "share": share}
                 bad, odd = add_outliers(X, share, scale, random_state=seed, kind=kind)
                 yield from (case | row for row in found(bad, odd, k, share == COUNTED, ours_alone))
@@ -152,6 +165,11 @@ def found(
 
 def cell(value: float, best: bool) -> str:
     return f"**{value:.3f}**" if best else f"{value:.3f}"
+
+
+def is_fresh(rows: pd.DataFrame) -> Any:
+    """Which rows are of sets by which nothing was chosen."""
+    return rows["data"].str.startswith(FRESH)
 
 
 def of_parts(rows: pd.DataFrame) -> Any:
@@ -230,6 +248,24 @@ def clean_table(rows: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def fresh_part(rows: pd.DataFrame) -> str:
+    """How scores and threshold do on sets by which nothing was chosen."""
+    beyond = without_outliers(rows).groupby("data")["value"].mean()
+    counted = rows[rows["method"] == OURS]
+    gross = counted[(counted["kind"] == "gross") & (counted["measure"] == "outliers beyond")]
+    worst, found = beyond.idxmax().removeprefix(FRESH), gross["value"].mean()
+    return f"""\
+The {beyond.size} tables of KEEL had no say in any of this. With {COUNTED:.0%} of outliers:
+
+{auc_table(rows, {})}
+
+Without outliers {beyond.mean():.1%} of their samples lie beyond the threshold (median
+{beyond.median():.1%}, most {beyond.max():.1%}: {worst}), and {found:.0%} of gross outliers do.
+Real tables have long tails and small groups far from the others; which of these are outliers only
+their owner can say.
+"""
+
+
 def left_out(rows: pd.DataFrame) -> str:
     """What the threshold is worth on sets that had no say in it."""
     beyond = rows[rows["kind"] == "none"].query("measure == 'others counted'")
@@ -267,6 +303,7 @@ With the numbers as they are {scored(dict.fromkeys(chosen, present))}.
 
 def page(rows: pd.DataFrame) -> str:
     """The page from the rows."""
+    unseen, rows = rows[is_fresh(rows)], rows[~is_fresh(rows)]
     every, rows = rows, rows[~of_parts(rows)]
     count = rows[rows["measure"] == "auc"]["data"].nunique()
     return f"""\
@@ -349,6 +386,7 @@ with long tails and those of mild outliers look the same.
 {clean_table(rows)}
 
 {left_out(rows)}
+{fresh_part(unseen)}
 What scores take beside the bare fit is on [the page of the panel](panel.md#what-it-costs).
 
 ## By data set
@@ -362,17 +400,28 @@ AUC of `outlier_scores`, mean over shares and seeds:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--ours", action="store_true")
-    parser.add_argument("--page-only", action="store_true")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--ours", action="store_true")
+    only.add_argument("--fresh", action="store_true")
+    only.add_argument("--page-only", action="store_true")
     options = parser.parse_args()
     if not options.page_only:
+        found: list[dict[str, object]] = []
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            seeds = range(options.seeds)
-            rows = pd.DataFrame([row for seed in seeds for row in measure(seed, options.ours)])
+            for seed in range(options.seeds):
+                if options.fresh:
+                    every = measure(seed, list(fresh(seed)), (COUNTED,), False)
+                    # Other thresholds are not chosen by these either.
+                    found += (row for row in every if "counted" not in str(row["measure"]))
+                else:
+                    known = [*sets(seed), *planted(seed), *made(seed)]
+                    found += measure(seed, known, SHARES, options.ours)
+        before = pd.read_csv(ROWS)
+        kept = is_fresh(before) ^ options.fresh
         if options.ours:
-            before = pd.read_csv(ROWS)
-            rows = pd.concat([rows, before[before["method"].isin([ALONE, *BASELINES])]])
+            kept |= before["method"].isin([ALONE, *BASELINES])
+        rows = pd.concat([pd.DataFrame(found), before[kept]])
         rows.to_csv(ROWS, index=False, float_format="%.6g")
     PAGE.write_text(page(pd.read_csv(ROWS)), encoding="utf-8")
 

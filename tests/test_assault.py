@@ -119,6 +119,9 @@ def test_a_scale_of_the_loss_out_of_proportion(single: bool, least: float) -> No
             for unit in (1.0, 2.0**-60, 2.0**60):
                 with pytest.raises(ValueError, match=message):
                     RobustSemiNMF(3, loss=Cauchy(scale * unit)).fit(X * X.dtype.type(unit))
+        far = 1e36 if single else 1e145
+        with pytest.raises(ValueError, match=r"loss=Huber\(.* samples are as good as nothing"):
+            RobustSemiNMF(3, loss=Huber(far * length)).fit(X)
         RobustSemiNMF(3, loss=Cauchy(10 * least * length), random_state=0).fit(X)
         near = RobustSemiNMF(3, loss=Huber(least * length / 3), random_state=0).fit(X)
         norm = RobustSemiNMF(3, loss="norm", random_state=0).fit(X)

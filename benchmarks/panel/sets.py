@@ -40,7 +40,7 @@ _FILES = {
 }  # fmt: skip
 # All of KEEL's tables of five numeric features and more that are not sets of the above, nor made of
 # codes for categories.
-_KEEL = dict.fromkeys(
+KEEL = dict.fromkeys(
     (
         "australian", "bands", "bupa", "heart", "letter", "magic", "movement_libras", "optdigits",
         "penbased", "phoneme", "pima", "ring", "satimage", "spambase", "texture", "twonorm",
@@ -48,7 +48,7 @@ _KEEL = dict.fromkeys(
     ),
     "s",
 )  # fmt: skip
-_TREATMENTS = {**_OWN, **_FILES, **_KEEL}
+_TREATMENTS = {**_OWN, **_FILES, **KEEL}
 NAMES = tuple(_TREATMENTS)
 # Larger sets are cut to so many samples, drawn once: the panel has to be affordable.
 _MOST_SAMPLES = 2_500
@@ -87,7 +87,7 @@ class Subset:
 
 def _path(name: str) -> Path:
     """Where a set that comes as a file is, if it is there."""
-    if name in _KEEL:
+    if name in KEEL:
         return Path(os.environ.get("SEMINMF_KEEL", "")) / f"{name}.dat"
     return Path(os.environ.get("SEMINMF_DATA", "")) / "panel" / f"{name}.npz"
 
@@ -114,7 +114,7 @@ def _published(name: str) -> tuple[Any, Any]:
         return make_waveform(2000, random_state=7)
     if name in _OWN:
         return getattr(toys, f"load_{name}")(return_X_y=True)
-    if name in _KEEL:
+    if name in KEEL:
         cells = np.genfromtxt(_path(name), delimiter=",", dtype=str, autostrip=True)
         return cells[:, :-1].astype(np.float64), cells[:, -1]
     with np.load(_path(name)) as stored:

@@ -127,17 +127,23 @@ class Settings:
         """For X with typical samples of this length; ``given`` is the loss in the units of users.
 
         A scale of the loss far below them makes it depend on what is not told from zero: of
-        Cauchy's loss nearly as much would be left at a residual of round-off as without a fit.
+        Cauchy's loss nearly as much would be left at a residual of round-off as without a fit. One
+        far above them leaves samples that are worth nothing beside the penalties.
         """
         if not self.loss.is_resolved or not self.loss.numbers() or not length > 0:
             return
-        floor = RELATIVE_FLOOR[np.dtype(dtype).itemsize]
+        size = np.dtype(dtype).itemsize
+        floor, worth = RELATIVE_FLOOR[size], check.MOST_APART[size][0] * length**self.loss.power
         zero, least, whole = map(self.loss.total, np.array([[0], [floor], [1]], dtype) * length)
+        fault = ""
         if not least - zero <= _HARDLY_COUNTS * (whole - zero):
+            fault = "what round-off leaves of a sample would count nearly as much as the sample"
+        elif not whole - zero > worth:
+            fault = "beside its scale samples are as good as nothing"
+        if fault:
             raise ValueError(
-                f"loss={given!r} is out of all proportion to X: it would count what is left of a "
-                'sample by round-off nearly as much as the sample. Leave its scale at "auto", or '
-                "choose one of the size of residuals."
+                f"loss={given!r} is out of all proportion to X: {fault}. Leave its scale at "
+                '"auto", or choose one of the size of residuals.'
             )
 
     def in_units(self, unit: float) -> Settings:

@@ -24,7 +24,7 @@ _RANGE = {8: (1e-150, 1e150), 4: (1e-36, 1e36)}
 _MOST_SQUARED = {8: 1e150, 4: 1e18}
 # Penalties so many times smaller or larger than the largest entry are as good as none, or leave
 # nothing of the data; by the bytes of a number, beyond whose range they would lead.
-_MOST_APART = {8: (1e-100, 1e100), 4: (1e-30, 1e18)}
+MOST_APART = {8: (1e-100, 1e100), 4: (1e-30, 1e18)}
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
@@ -199,7 +199,7 @@ def check_proportion(name: str, value: Any, unit: float, dtype: Any) -> None:
     """A penalty beside its unit, which follows from the size of X."""
     if value == "auto" or value == 0:
         return
-    least, most = _MOST_APART[dtype.itemsize]
+    least, most = MOST_APART[dtype.itemsize]
     if not least < value / unit < most:
         raise ValueError(
             f'{name}={value:g} is out of all proportion to X. Leave it at "auto", which sets it '
