@@ -25,9 +25,9 @@ LABELS = {
     L21_SNF: "L2,1 SNF",
     KMEANS: "k-means of X",
 }
-_PASSED_ON = ("solver", "init", "max_iter", "tol", "alpha", "beta", "strength", "n_init")
+_PASSED_ON = ("solver", "init", "max_iter", "tol", "alpha", "beta", "strength", "n_init", "graph")
 
-_DEFAULTS = ("solver", "init", "strength", "max_iter", "tol", "n_init")
+_DEFAULTS = ("solver", "init", "strength", "max_iter", "tol", "n_init", "graph")
 
 # Number of components at which the paper looks closer.
 PAPER_K = {"ionosphere": 5, "waveform": 10, "uspst": 16, "uspst_zip": 16}
@@ -61,10 +61,10 @@ def default_setting(model: str) -> dict[str, Value]:
 def make_estimator(parameters: Mapping[str, Value], seed: int, **changes: Any) -> Any:
     """The estimator that ``model`` names; parameters that a run does not have keep defaults.
 
-    All but the graph, which is the paper's in all runs: the nearest in all features.
+    All but the graph, which is then the paper's: the nearest in all features.
     """
     given = {name: parameters[name] for name in _PASSED_ON if name in parameters}
     if parameters["model"] in (GR_SNF, L21_SNF):
-        given["graph"] = "knn"
+        given.setdefault("graph", "knn")
     settings: dict[str, Any] = {**given, **changes, "random_state": seed}
     return _CLASSES[str(parameters["model"])](int(parameters["k"]), **settings)
