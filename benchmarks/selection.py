@@ -195,7 +195,7 @@ _SMALL = (
     "banknote", "glass", "ecoli", "sonar",
 )  # fmt: skip
 _LARGER = ("waveform", "uspst", "digits")
-_SEEDS, _RUNS = 5, 40
+_SEEDS, _RUNS = 10, 40
 
 
 def _strengths(name: str) -> Values:

@@ -219,7 +219,7 @@ def _consensus(cases: Cases) -> str:
     named = ", ".join(cases)
     return (
         "## Consensus\n\nSingle fits of `FactorKMeans(L21SemiNMF)` and consensus models of 40 fits "
-        f"to subsamples, 5 seeds each, on {len(cases)} sets of the panel ({named}); spread "
+        f"to subsamples, 10 seeds each, on {len(cases)} sets of the panel ({named}); spread "
         "is the standard deviation over seeds.\n\n"
         + _table("model | ACC | ARI | spread of ACC | of ARI", lines)
     )
