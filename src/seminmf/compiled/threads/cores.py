@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache, partial
 from threading import RLock, get_ident
 from typing import Any, NamedTuple, TypeVar
@@ -123,8 +124,22 @@ class _Cores:
             self._holders.discard(who)
             self._settle()
 
+    def before_fork(self) -> None:
+        """Wait until nobody sets the threads of BLAS, and keep all from it.
+
+        OpenBLAS ends its threads before a fork, and makes them again when their number is next set,
+        under a lock of its own. A child that was made meanwhile would find that lock closed for
+        ever, by a thread that it does not have.
+        """
+        self._lock.acquire()
+
+    def after_fork(self) -> None:
+        """In the parent: all goes on."""
+        with suppress(RuntimeError):  # Ctrl-C may have kept it from the lock
+            self._lock.release()
+
     def only_this_thread(self) -> None:
-        """After a fork: other threads are not there, whatever they were about to do."""
+        """In the child: other threads are not there, whatever they were about to do."""
         self._lock = RLock()
         here = get_ident()
         self._at_work = {who: place for who, place in self._at_work.items() if place == here}
@@ -143,7 +158,11 @@ class _Cores:
 
 cores = _Cores()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=cores.only_this_thread)
+    os.register_at_fork(
+        before=cores.before_fork,
+        after_in_parent=cores.after_fork,
+        after_in_child=cores.only_this_thread,
+    )
 
 
 def _undo(steps: list[Callable[[], Any]]) -> None:
