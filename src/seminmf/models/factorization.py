@@ -302,7 +302,10 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"X has {counted(codes.shape[1], 'column')}, but the codes of this model have "
                 f"{self.components_.shape[0]}; pass what transform returned."
             )
-        samples: FloatArray = codes @ self.components_.astype(codes.dtype, copy=False)
+        from ..compiled.threads.cores import AtWork
+
+        with AtWork():
+            samples: FloatArray = codes @ self.components_.astype(codes.dtype, copy=False)
         return samples
 
     def _forget(self, landmarks: int) -> None:
@@ -365,7 +368,8 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def reconstruction_err_(self) -> float:
         """The Frobenius norm of X − V Uᵀ."""
-        return float(np.linalg.norm(self.residuals_))
+        # Not by BLAS, which adds in another order for another number of threads.
+        return float(np.sqrt(np.square(self.residuals_).sum()))
 
     @property
     def _n_features_out(self) -> int:
