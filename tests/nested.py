@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 from helpers import data
 from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
-from seminmf.compiled.threads.cores import cores
+from seminmf.compiled.threads.cores import AtWork, cores
 
 TABLES = [data(6_000, 40, seed) for seed in range(4)]
 SECONDS = 60
@@ -82,6 +82,28 @@ def forks(expected: list[bytes]) -> None:
             in_a_fork(child)
 
 
+def forks_while_threads_are_set() -> None:
+    """Two threads set those of BLAS all the while, for which OpenBLAS has a lock of its own."""
+    allowed, enough = blas_threads(), threading.Event()
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+
+    def work() -> None:
+        while not enough.is_set():
+            with AtWork():
+                pass
+
+    others = [threading.Thread(target=work) for _ in range(2)]
+    for other in others:
+        other.start()
+    try:
+        for _ in range(200):
+            in_a_fork(lambda: [library.get_num_threads() for library in found] == allowed)
+    finally:
+        enough.set()
+        for other in others:
+            other.join()
+
+
 def forks_inside_a_fit(expected: list[bytes]) -> None:
     """The child goes on with the fit, for which its helpers are not there."""
     parent = os.getpid()
@@ -113,7 +135,9 @@ def grid_search(expected: list[bytes]) -> None:
     from joblib import parallel_config
 
     def score(model: Any, X: Any, y: Any = None) -> float:
-        return -float(np.linalg.norm(X - model.inverse_transform(model.transform(X))))
+        # Not a norm by BLAS: others who fit hold BLAS to one thread, and it would add in another
+        # order than with more.
+        return -float(np.square(X - model.inverse_transform(model.transform(X))).sum())
 
     grid = {"n_components": [3, 5], "strength": [1e-4, 1e-3]}
     model = L21SemiNMF(max_iter=5, random_state=0)
@@ -133,6 +157,8 @@ def main() -> None:
         part(expected)
         assert blas_threads() == before, part.__name__
         print(part.__name__, flush=True)
+    forks_while_threads_are_set()
+    assert blas_threads() == before
     assert cluster(TABLES[3]) == clusters
 
 

@@ -119,6 +119,34 @@ def test_same_digits_for_any_number(name: str, solver: str, form: str, tmp_path:
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+def test_same_digits_of_few_wide_samples(solver: str) -> None:
+    """They are one shard, of which BLAS makes the products: it never has more than one thread."""
+    X, found = data(60, 20_000), []
+    for count in (1, 2, 3):
+        with threads(count):
+            engine = Engine(X, 25)
+            assert engine.cuts.most_shards == 1
+            with engine:
+                assert set(blas_threads()) == {1}
+            found.append(digits(SemiNMF(25, solver=solver, max_iter=3, tol=0).fit(X)))
+    assert found[0] == found[1] == found[2]
+
+
+def test_same_digits_after_a_fit() -> None:
+    X, found = data(12_000, 20), []
+    for count in (1, 2, 3):
+        with threads(count):
+            fitted = L21SemiNMF(K, max_iter=5, tol=0, random_state=0).fit(X)
+            clusters = FactorKMeans(fitted, random_state=0).fit(X[:2_000])
+            arrays = (
+                fitted.outlier_scores(X[:300] + 0.01), fitted.inverse_transform(fitted.codes_),
+                clusters.cluster_centers_, clusters.transform(X[2_000:3_000]),
+            )  # fmt: skip
+            found.append([fitted.reconstruction_err_, *(array.tobytes() for array in arrays)])
+    assert found[0] == found[1] == found[2]
+
+
 @pytest.mark.parametrize("form", ["rows", "sparse"])
 def test_same_digits_in_transform(form: str, tmp_path: Path) -> None:
     X = data(N, M)
@@ -425,9 +453,8 @@ def test_each_thread_gets_its_own_back(monkeypatch: pytest.MonkeyPatch) -> None:
     together, found = threading.Barrier(2), []
 
     def work(first: bool) -> None:
-        with cores.AtWork() as here:
+        with cores.AtWork():
             together.wait()
-            here.hold_blas()
             found.append(library.read())
             together.wait()
             if not first:
@@ -442,6 +469,37 @@ def test_each_thread_gets_its_own_back(monkeypatch: pytest.MonkeyPatch) -> None:
     for worker in workers:
         worker.join()
     assert found == [1, 1, 5, 5]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_no_fork_while_threads_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library has a lock for that, which in the child nobody would ever give back."""
+    own, inside = threading.Lock(), threading.Event()
+
+    def set_number(count: int) -> None:
+        if not own.acquire(timeout=10):
+            os._exit(1)
+        inside.set()
+        time.sleep(0.2)
+        own.release()
+
+    library = cores.Library(lambda: 2, set_number)
+    monkeypatch.setattr(cores, "libraries", lambda: cores._Libraries([library], [], []))
+
+    def work() -> None:
+        with cores.AtWork():
+            pass
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(int(own.locked() or bool(cores.cores._at_work)))
+    status = os.waitpid(child, 0)[1]
+    worker.join()
+    assert status == 0
 
 
 @pytest.mark.parametrize("name", ["SemiNMF", "L21SemiNMF"])

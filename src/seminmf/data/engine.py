@@ -87,11 +87,7 @@ class Engine:
             self.storage = storage_of(X, lower)
         self.sparse, self.whole = self.storage.sparse, self.storage.whole
         operations = 4.0 * n_components * (self.stored + 2 * n_components * self.n_samples)
-        if team is None:
-            self.team = Team(operations, self.cuts.most_shards)
-        else:
-            self.team = team
-            team.adapt(operations)
+        self.team = Team(operations, self.cuts.most_shards) if team is None else team
         self.squares: FloatArray = squares_of(X) if squares is None else squares
         self._cut: dict[tuple[int, int], list[slice]] = {}
 

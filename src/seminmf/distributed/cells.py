@@ -62,10 +62,10 @@ def _parting(centred: FloatArray, directions: FloatArray, share: float) -> Float
         return directions[:, :0]
     with ScikitLearn():
         clusters = KMeans(_CLUSTERS, n_init=1, random_state=0).fit(some)
-    along = clusters.cluster_centers_ @ directions
-    heights = np.quantile(along[clusters.labels_], share, axis=0)
-    sides = np.where(along > heights, 1.0, -1.0)[clusters.labels_]
-    parting = np.linalg.lstsq(some, sides - sides.mean(axis=0), rcond=1e-6)[0]
+        along = clusters.cluster_centers_ @ directions
+        heights = np.quantile(along[clusters.labels_], share, axis=0)
+        sides = np.where(along > heights, 1.0, -1.0)[clusters.labels_]
+        parting = np.linalg.lstsq(some, sides - sides.mean(axis=0), rcond=1e-6)[0]
     lengths = np.linalg.norm(parting, axis=0)
     return np.asarray((parting / np.where(lengths > 0, lengths, 1)).astype(centred.dtype))
 

@@ -50,10 +50,12 @@ def find_clusters(
     start: IntArray | None = None,
 ) -> Clusters:
     """k-means of the codes of a fitted factorization; from the clusters ``start`` if given."""
+    from ..compiled.threads.cores import AtWork
     from ..compiled.threads.scikit_learn import ScikitLearn
 
-    reading, refined = Reading.of(factorizer, codes, n_clusters, metric, refine)
-    seen = reading.seen(refined)
+    with AtWork():
+        reading, refined = Reading.of(factorizer, codes, n_clusters, metric, refine)
+        seen = reading.seen(refined)
     search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state)
     if start is not None:
         means = np.array([seen[start == label].mean(axis=0) for label in range(n_clusters)])
@@ -278,8 +280,11 @@ class FactorKMeans(
         -------
         distances : ndarray of shape (n_samples, n_clusters)
         """
+        from ..compiled.threads.scikit_learn import ScikitLearn
+
         seen = self._seen(X)[1]
-        return np.asarray(self.kmeans_.transform(seen))
+        with ScikitLearn(2.0 * seen.size * len(self.cluster_centers_)):
+            return np.asarray(self.kmeans_.transform(seen))
 
     @property
     def _unit(self) -> float | None:
@@ -303,8 +308,12 @@ class FactorKMeans(
         check_is_fitted(self)
         most = getattr(self.factorizer_, "max_memory", None)
         X = check_samples(self, X, most, reset=False)
-        codes, refined = self._reading.refined(self.factorizer_, X)
-        return codes, self._reading.seen(refined).astype(self.kmeans_.cluster_centers_.dtype)
+        from ..compiled.threads.cores import AtWork
+
+        with AtWork():
+            codes, refined = self._reading.refined(self.factorizer_, X)
+            seen = self._reading.seen(refined)
+        return codes, seen.astype(self.kmeans_.cluster_centers_.dtype)
 
     def _forget(self, landmarks: int) -> None:
         if self._reading.rounds is not None:

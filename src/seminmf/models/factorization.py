@@ -302,7 +302,10 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"X has {counted(codes.shape[1], 'column')}, but the codes of this model have "
                 f"{self.components_.shape[0]}; pass what transform returned."
             )
-        samples: FloatArray = codes @ self.components_.astype(codes.dtype, copy=False)
+        from ..compiled.threads.cores import AtWork
+
+        with AtWork():
+            samples: FloatArray = codes @ self.components_.astype(codes.dtype, copy=False)
         return samples
 
     def _forget(self, landmarks: int) -> None:
@@ -364,8 +367,8 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @property
     def reconstruction_err_(self) -> float:
-        """The Frobenius norm of X − V Uᵀ."""
-        return float(np.linalg.norm(self.residuals_))
+        """The Frobenius norm of X − V Uᵀ; not by BLAS, whose digits depend on its threads."""
+        return float(np.sqrt(np.square(self.residuals_).sum()))
 
     @property
     def _n_features_out(self) -> int:
@@ -376,12 +379,11 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
             return []
         n, (k, m) = len(self.codes_), self.components_.shape
         shape = f"{counted(n, 'sample')} × {counted(m, 'feature')}"
-        ended = "converged" if self.converged_ else "not converged"
         off = k - self.n_active_
         zero = f", {off:,} of them zero" if off else ""
         return [
             f"{shape} in {counted(k, 'part')}{zero}",
-            f"{counted(self.n_iter_, 'iteration')}, {ended}",
+            f"{counted(self.n_iter_, 'iteration')}, {'' if self.converged_ else 'not '}converged",
             f"objective {self.objective_:.6g}",
             f"distance from optimality {self.kkt_residual_:.2g}",
             *_graph_words(self.graph_),

@@ -113,13 +113,15 @@ class _Cut:
 
     def errors(self, basis: FloatArray, codes: FloatArray, weights: FloatArray) -> FloatArray:
         """How far from the truth A ≈ V Uᵀ foretells the samples in D."""
+        from ..compiled.threads.cores import AtWork
         from ..solve.projection import Projector
 
-        weighted = codes.T * weights
-        gram = weighted @ codes
-        gram[np.diag_indices_from(gram)] += _RIDGE * (np.trace(gram) or 1.0)
-        continued = np.linalg.solve(gram, weighted @ self.B)
-        foretold = Projector(basis).codes(self.C) @ continued
+        with AtWork():
+            weighted = codes.T * weights
+            gram = weighted @ codes
+            gram[np.diag_indices_from(gram)] += _RIDGE * (np.trace(gram) or 1.0)
+            continued = np.linalg.solve(gram, weighted @ self.B)
+            foretold = Projector(basis).codes(self.C) @ continued
         return np.asarray(np.linalg.norm(self.D - foretold, axis=1))
 
 

@@ -55,8 +55,8 @@ def _agreed(labels: IntArray, n_clusters: int) -> IntArray:
         members[~here] = members[here].mean(axis=0)
         columns.append(members - members.mean(axis=0))
     together = np.hstack(columns)
-    leading = np.linalg.eigh(together.T @ together)[1][:, -n_clusters:]
     with ScikitLearn():
+        leading = np.linalg.eigh(together.T @ together)[1][:, -n_clusters:]
         search = KMeans(n_clusters, n_init=_STARTS, random_state=0).fit(together @ leading)
     found: IntArray = search.labels_.astype(np.int64)
     return found

@@ -28,6 +28,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
+from ..compiled.threads.cores import AtWork
 from ..data import Engine
 from ..data.distances import Errors, distances_from_middle, spoilt_copies
 from ..graph.index import NeighbourIndex, Recipe
@@ -65,7 +66,8 @@ class Reference:
     def score(self, X: Any) -> FloatArray:
         """Scores of samples that are not in the training set."""
         told = by_parts(X, self.basis) if self.index is None else _by_neighbours(X, self.index)
-        return self.spread.lengths(told)
+        with AtWork():
+            return self.spread.lengths(told)
 
 
 def _by_neighbours(X: Any, index: NeighbourIndex) -> Errors:
@@ -109,8 +111,9 @@ def refer(X: Any, fitted: Fitted, index: NeighbourIndex, links: sp.csr_array | N
     tried = rng.permutation(np.flatnonzero(trusted))[:most]
 
     def measured(errors: Errors, index: NeighbourIndex | None) -> Reference:
-        spread = Spread.of(errors, tried)
-        return Reference(trusted, spread.lengths_of_all(errors), spread, basis, index)
+        with AtWork():
+            spread = Spread.of(errors, tried)
+            return Reference(trusted, spread.lengths_of_all(errors), spread, basis, index)
 
     parts = measured(errors, None)
     if trusted.sum() < 2 or index.n_neighbors == 0:

@@ -1,19 +1,21 @@
 """Who is at work in this process, and how many threads the libraries have meanwhile.
 
-While a fit is at work with threads of its own, BLAS is held to one, so that the two levels do not
-fight for the cores; and also where there is little to do. How many threads there are in all is what
-BLAS was allowed before, so that OMP_NUM_THREADS, threadpoolctl and joblib's settings for its
-workers are respected without a parameter of our own. Fits at the same time in several Python
-threads divide that number.
+While anybody is at work, BLAS is held to one thread. It adds in another order for another number of
+them, and that number belongs to the whole process: with more than one, digits would depend on who
+else is at work. Nor do its threads, which wait for each other awake, bring anything beside our own.
+How many threads there are in all is what BLAS was allowed before, so that OMP_NUM_THREADS,
+threadpoolctl and joblib's settings for its workers are respected without a parameter of our own.
+Fits at the same time in several Python threads divide that number.
 
-BLAS belongs to the whole process: it is held by the first who wants that, and given back by the
-last. OpenMP belongs to each thread; whoever changes its number there gives it back there.
+BLAS is held by the first who comes, and given back by the last. OpenMP belongs to each thread;
+whoever changes its number there gives it back there.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache, partial
 from threading import RLock, get_ident
 from typing import Any, NamedTuple, TypeVar
@@ -79,7 +81,7 @@ def one_thread_here() -> None:
 
 
 class _Cores:
-    """Who is at work, who of them holds BLAS, and what it was allowed before.
+    """Who is at work, and what BLAS was allowed before.
 
     Ctrl-C may come between any two steps, and one who never left is forgotten when nobody has it
     any more, perhaps in the middle of another step. So each step may be made again or left out.
@@ -89,7 +91,6 @@ class _Cores:
     def __init__(self) -> None:
         self._lock = RLock()
         self._at_work: dict[int, int] = {}  # by their numbers, and in which thread
-        self._holders: set[int] = set()
         self._before: Counts = []
         self.fits = 1
         """How many threads of Python are at work, at least one."""
@@ -103,13 +104,10 @@ class _Cores:
         return max((library.read() for library in loaded.common + loaded.own), default=1)
 
     def enter(self, who: int) -> None:
+        """Hold BLAS, too, until all who are at work have left."""
         with self._lock:
             self._at_work[who] = get_ident()
             self._settle()
-
-    def hold(self, who: int) -> None:
-        with self._lock:
-            self._holders.add(who)
             if not self._before:
                 self._before = [(library, library.read()) for library in libraries().common]
             for library, count in self._before:
@@ -120,21 +118,33 @@ class _Cores:
         """Also for one who has left before, or has never come."""
         with self._lock:
             self._at_work.pop(who, None)
-            self._holders.discard(who)
             self._settle()
 
+    def before_fork(self) -> None:
+        """Wait until nobody sets the threads of BLAS, and keep all from it.
+
+        OpenBLAS ends its threads before a fork, and makes them again when their number is next set,
+        under a lock of its own. A child that was made meanwhile would find that lock closed for
+        ever, by a thread that it does not have.
+        """
+        self._lock.acquire()
+
+    def after_fork(self) -> None:
+        """In the parent: all goes on."""
+        with suppress(RuntimeError):  # Ctrl-C may have kept it from the lock
+            self._lock.release()
+
     def only_this_thread(self) -> None:
-        """After a fork: other threads are not there, whatever they were about to do."""
+        """In the child: other threads are not there, whatever they were about to do."""
         self._lock = RLock()
         here = get_ident()
         self._at_work = {who: place for who, place in self._at_work.items() if place == here}
-        self._holders &= set(self._at_work)
         self._settle()
 
     def _settle(self) -> None:
-        """Count who is at work, and give BLAS back where nobody holds it."""
+        """Count who is at work, and give BLAS back where nobody is."""
         self.fits = max(len(set(self._at_work.values())), 1)
-        if not self._holders:
+        if not self._at_work:
             for library, count in self._before:
                 if count != 1:
                     library.set(count)
@@ -143,7 +153,11 @@ class _Cores:
 
 cores = _Cores()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=cores.only_this_thread)
+    os.register_at_fork(
+        before=cores.before_fork,
+        after_in_parent=cores.after_fork,
+        after_in_child=cores.only_this_thread,
+    )
 
 
 def _undo(steps: list[Callable[[], Any]]) -> None:
@@ -153,7 +167,7 @@ def _undo(steps: list[Callable[[], Any]]) -> None:
 
 
 class AtWork:
-    """Context manager: work that is counted, and may hold libraries to fewer threads.
+    """Context manager: work that is counted, and whose products BLAS makes with one thread.
 
     Ctrl-C may come inside `__exit__`, too: what was not undone there is undone when nobody has this
     any more. So each step may be undone twice.
@@ -168,6 +182,8 @@ class AtWork:
         self._later.atexit = False
         self._to_undo.append(partial(cores.leave, id(self)))
         cores.enter(id(self))
+        for library in libraries().own:
+            self._change(library, 1)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -175,12 +191,6 @@ class AtWork:
         self._to_undo.clear()
         if self._later is not None:
             self._later.detach()
-
-    def hold_blas(self) -> None:
-        """To one thread, until all who hold it have left."""
-        for library in libraries().own:
-            self._change(library, 1)
-        cores.hold(id(self))
 
     def _change(self, library: Library, count: int) -> None:
         """The number of threads that a library has in this thread, until this is left."""

@@ -29,7 +29,6 @@ class ScikitLearn(AtWork):
         super().__enter__()
         for library in libraries().openmp:
             self._change(library, max(library.read() // cores.fits, 1) if self._shared else 1)
-        self.hold_blas()
         return self
 
 

@@ -19,9 +19,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 # Waking a Python thread takes a tenth of a millisecond and more: below this many floating-point
-# operations per pass (a few milliseconds) that costs more than a second thread brings. The threads
-# of BLAS itself wait awake; they would bring a little on an idle machine, but on a busy one each
-# product then waits for a core.
+# operations per pass (a few milliseconds) that costs more than a second thread brings.
 WORTH_SHARING = 1e8
 # The same for helpers in compiled code, who are awake, and only have to fetch their arguments.
 _WORTH_HELPING = 4e6
@@ -38,8 +36,7 @@ class Team(AtWork):
         self._threads = cores.threads() if operations >= _WORTH_HELPING and most > 1 else 1
         self.size = min(most, self._threads) if operations >= WORTH_SHARING else 1
         self.crew = Crew(min(most, self._threads) - 1)
-        self._operations = operations
-        self._entered = self._holds = False
+        self._entered = False
         self._process = os.getpid()
 
     def __enter__(self) -> Team:
@@ -48,18 +45,10 @@ class Team(AtWork):
         if self.crew.closed:
             self._renew()
         self._to_undo.append(self.crew.dismiss)
-        self.adapt(self._operations)
         return self
 
-    def adapt(self, operations: float) -> None:
-        """Hold BLAS to one thread if the team works itself, or if there is little to do."""
-        shared = self.size > 1 or self.crew.helpers > 0
-        if self._entered and not self._holds and (shared or operations < WORTH_SHARING):
-            self._holds = True
-            self.hold_blas()
-
     def __exit__(self, *error: object) -> None:
-        self._entered = self._holds = False
+        self._entered = False
         super().__exit__(*error)
         self.crew.close()
 
