@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from joblib import Parallel, delayed
 from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
@@ -385,6 +386,8 @@ def _handler(_: int) -> dict[str, Any]:
 
 
 def test_ctrl_c_is_not_for_the_processes_that_work() -> None:
+    """Nor for those that were there before."""
+    Parallel(2, backend="loky")(delayed(abs)(number) for number in range(4))
     before = signal.getsignal(signal.SIGINT)
     found = Work(n_jobs=2).run("listening", _handler, [(0,), (1,), (2,)])
     assert all(result["ignored"] for result in found)

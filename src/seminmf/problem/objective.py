@@ -18,15 +18,19 @@ W_ij       edge weights, written by ``compiled.edges``
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from math import inf
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
 from .._types import FloatArray
-from ..data import unit_of
+from ..data import power_of_two
 from .losses import Loss
 from .penalties import CodesPenalty
+
+# Sizes of the largest entry of a factor, by the bytes of a number, whose squares are in range by a
+# wide margin.
+_ORDINARY = {8: (2.0**-200, 2.0**200), 4: (2.0**-30, 2.0**30)}
 
 
 @dataclass(frozen=True)
@@ -117,11 +121,15 @@ class Objective:
         """J', U·c and V/c with J'(U·c, V/c) = J(U, V), and c: one for factors of ordinary size.
 
         With α far from X the scale between the factors may be so far from one that squares of
-        either leave the range of numbers. c is a power of two, so that no digit changes.
+        either leave the range of numbers. c is a power of two, so that no digit changes, and makes
+        the two as large as each other. Codes that are not here are taken for ordinary ones.
         """
-        unit = unit_of(float(np.abs(basis).max()), basis.dtype)
-        if unit == 1:
+        largest = float(np.abs(basis).max())
+        code = float(codes.max()) if isinstance(codes, np.ndarray) else 0.0
+        least, most = _ORDINARY[basis.itemsize]
+        if largest == 0 or all(least <= size <= most for size in (largest, code or 1.0)):
             return self, basis, codes, 1.0
+        unit = power_of_two(sqrt(largest / code) if code > 0 else largest)
         floors, scale = self.floors, 1 / unit
         floors = Floors(floors.residual, floors.edge * unit, floors.basis / unit)
         number = basis.dtype.type(unit)

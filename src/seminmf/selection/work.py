@@ -107,7 +107,7 @@ class Work:
         with settings, _deaf_to_interrupts():
             parallel = Parallel(return_as="generator_unordered", batch_size=1)
             results: Iterable[tuple[int, dict[str, Any]]] = parallel(
-                delayed(_numbered)(piece, number, job) for number, job in jobs
+                delayed(_elsewhere)(piece, number, job) for number, job in jobs
             )
         return results
 
@@ -131,6 +131,12 @@ def _deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+
+
+def _elsewhere(piece: Piece, number: int, job: tuple[Any, ...]) -> tuple[int, dict[str, Any]]:
+    """In a process that may have begun for somebody else, who was not deaf."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return _numbered(piece, number, job)
 
 
 def _numbered(piece: Piece, number: int, job: tuple[Any, ...]) -> tuple[int, dict[str, Any]]:
