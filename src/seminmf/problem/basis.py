@@ -41,7 +41,9 @@ class Basis:
 
     @classmethod
     def of(cls, U: FloatArray) -> Basis:
-        omega = U.T @ U
+        # Beyond the range of numbers J is infinite, and a step to there is taken back.
+        with np.errstate(over="ignore"):
+            omega = U.T @ U
         lengths = np.sqrt(omega.diagonal().astype(np.float64))
         return cls(U, omega, lengths, float(lengths.sum()))
 
