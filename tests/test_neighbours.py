@@ -499,3 +499,14 @@ def test_a_given_graph_needs_no_recipe_before_there_are_new_samples(
     assert len(written) == 1
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(new), found)
     assert len(written) == 1
+
+
+def test_far_samples_choose_no_directions() -> None:
+    """Samples count by their directions alone, so that few outliers do not matter, however far."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((200, 12))
+    X[:, :2] = rng.normal(size=(200, 2))
+    X[:20] = 1e3 * rng.normal(size=(20, 12))
+    directions = leading_directions(X, 2)
+    assert directions is not None
+    assert np.linalg.norm(directions[:2]) ** 2 > 1.9
