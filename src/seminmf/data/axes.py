@@ -42,7 +42,7 @@ def leading_axes(
     n, m = engine.n_samples, engine.n_features
     width = min(rank + OVERSAMPLING, n, m)
     if exact(engine):
-        moment = engine.weighted_moment(weights[:, None])
+        moment = engine.weighted_moment(weights)
         axes = eigenvectors(moment, width if more else min(rank, width))
         return axes, engine.times(axes.astype(engine.dtype, copy=False))
     if few_samples(engine):
@@ -60,8 +60,9 @@ def leading_axes(
         directions = engine.square_times(weights, np.linalg.qr(directions)[0])
     directions = np.linalg.qr(directions)[0]
     scores = engine.times(directions)
-    turn = eigenvectors(scores.T @ (weights[:, None] * scores), width)
-    return directions @ turn, scores @ turn
+    square = engine.summed(lambda own, weights: own.T @ (weights[:, None] * own), scores, weights)
+    turn = eigenvectors(square, width)
+    return directions @ turn, engine.each(np.matmul, scores, turn)
 
 
 def eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:

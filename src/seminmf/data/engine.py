@@ -117,6 +117,38 @@ class Engine:
         """The rows of a run that starts at these codes, which it may overwrite; see `Rows`."""
         return Rows(self, terms, rule, graph, share, codes)
 
+    # Arrays with a row for each sample lie where the rows of X lie, here in one place
+
+    def each(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function makes of such arrays, or of this engine: another one of them."""
+        return function(*arguments)
+
+    def gather(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """What a function finds in each of the places."""
+        return [function(*arguments)]
+
+    def summed(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The sum of what it finds in all places."""
+        return reduce(np.add, self.gather(function, *arguments))
+
+    def brought(self, rows: FloatArray) -> FloatArray:
+        """Such an array in this process."""
+        return rows
+
+    def placed(self, rows: FloatArray) -> FloatArray:
+        """A copy of an array of this process in its place."""
+        return rows.copy()
+
+    def drawn(self, rng: np.random.RandomState, columns: int, most: float = 1.0) -> FloatArray:
+        """Random numbers from 0 to ``most``."""
+        return rng.uniform(0, most, (self.n_samples, columns)).astype(self.dtype)
+
+    def beside(
+        self, features: FloatArray, n_components: int, squares: FloatArray | None = None
+    ) -> Engine:
+        """An engine for other features of the same samples."""
+        return Engine(features, n_components, squares=squares, team=self.team)
+
     # Visits from Python
 
     def map_rows(
@@ -184,11 +216,11 @@ class Engine:
         return np.concatenate(self.map_rows(None, visit))
 
     def weighted_moment(self, weights: FloatArray) -> FloatArray:
-        """Xᵀ·(w∘X), for few features; ``weights`` has one column, without negative numbers."""
+        """Xᵀ·(w∘X), for few features and weights that are not negative."""
         roots = np.sqrt(weights)
 
         def visit(rows: slice, visited: Visited) -> FloatArray:
-            scaled = roots[rows] * visited.dense()
+            scaled = roots[rows, None] * visited.dense()
             # A product with its own transpose is symmetric, and NumPy calculates half of it.
             return scaled.T @ scaled
 
@@ -253,12 +285,12 @@ class Engine:
     def square_times(
         self, weights: FloatArray, directions: FloatArray, products: FloatArray | None = None
     ) -> FloatArray:
-        """Xᵀ·(w∘(X·D)) in one pass; ``products`` receives X·D."""
+        """Xᵀ·(w∘(X·D)) in one pass; ``products`` receives X·D in its first columns."""
 
         def visit(rows: slice, visited: Visited) -> FloatArray:
             found = visited.times(directions)
             if products is not None:
-                products[rows] = found
+                products[rows, : found.shape[1]] = found
             return visited.adjoint_times(weights[rows, None] * found)
 
         return self.sum_over_rows(visit)

@@ -26,15 +26,21 @@ def leading_directions(X: Any, count: int) -> FloatArray | None:
     if X.shape[1] <= count:
         return None
     with Engine(X, count) as engine:
-        weights = equal_weights(engine.squares, typical_length(engine.squares, None))
-        axes, _ = leading_axes(engine, count, weights.astype(engine.dtype))
+        return directions_of(engine, count)
+
+
+def directions_of(engine: Engine, count: int) -> FloatArray:
+    """The same of an engine with more features."""
+    length = typical_length(engine.brought(engine.squares), None)
+    axes, _ = leading_axes(engine, count, engine.each(_equal_weights, engine.squares, length))
     return np.ascontiguousarray(axes[:, :count], engine.dtype)
 
 
-def equal_weights(squares: FloatArray, length: float) -> FloatArray:
+def _equal_weights(squares: FloatArray, length: float) -> FloatArray:
     """Weights that make all samples as long as a typical one, but for those of nearly no length."""
     lengths = np.maximum(np.sqrt(squares), _SHORTEST * length)
-    return np.asarray((length / lengths) ** 2 if length > 0 else np.ones_like(lengths))
+    weights = (length / lengths) ** 2 if length > 0 else np.ones_like(lengths)
+    return np.asarray(weights, squares.dtype)
 
 
 def features_of(X: Any, directions: FloatArray | None) -> FloatArray:

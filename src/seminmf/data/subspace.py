@@ -15,9 +15,7 @@ step more, or exact eigenvectors, change the number of iterations by one or two.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -62,8 +60,8 @@ def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Su
     width = n_components + OVERSAMPLING
     if not subspace_pays(engine, n_components):
         return None
-    directions, features = krylov_features(engine, width, weights)
-    small = Engine(features, n_components, squares=engine.squares, team=engine.team)
+    directions, features = _krylov_features(engine, width, weights)
+    small = engine.beside(features, n_components, engine.squares)
     return Subspace(engine=small, wider=space, directions=directions)
 
 
@@ -73,33 +71,25 @@ def graph_size(X: Stream, n_components: int, count: int) -> int:
     return X.dtype.itemsize * columns * X.shape[0] + _ENTRY * count
 
 
-def krylov_features(
+def _krylov_features(
     engine: Engine, width: int, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """2·``width`` orthonormal directions Q of the samples weighted by √``weights``, and X·Q."""
-    features = np.empty((engine.n_samples, 2 * width), engine.dtype)
-
-    def square_times(directions: FloatArray) -> FloatArray:
-        return engine.square_times(weights, directions, features[:, :width])
-
-    directions = krylov_directions(square_times, engine.n_features, width, engine.dtype)
-    features[:, width:] = engine.times(np.ascontiguousarray(directions[:, width:]))
-    return directions, features
-
-
-def krylov_directions(
-    square_times: Callable[[FloatArray], FloatArray], n_features: int, width: int, dtype: Any
-) -> FloatArray:
-    """2·``width`` orthonormal directions from two products with Xᵀ(w∘X), the second of the first.
-
-    ``square_times`` makes such a product.
-    """
-    drawn = np.random.RandomState(_SEED).standard_normal((n_features, width)).astype(dtype)
-    first = np.linalg.qr(square_times(drawn))[0]
-    second = square_times(first)
+    m, dtype = engine.n_features, engine.dtype
+    features = engine.each(lambda own: np.empty((len(own), 2 * width), dtype), engine.squares)
+    drawn = np.random.RandomState(_SEED).standard_normal((m, width)).astype(dtype)
+    first = np.linalg.qr(engine.square_times(weights, drawn, features))[0]
+    second = engine.square_times(weights, first, features)
     # Orthogonal to the first also where there is nothing left of the second.
-    second = np.linalg.qr(np.hstack([first, second]))[0][:, width:]
-    return np.hstack([first, second])
+    second = np.ascontiguousarray(np.linalg.qr(np.hstack([first, second]))[0][:, width:])
+    features = engine.each(_filled, features, engine.times(second))
+    return np.hstack([first, second]), features
+
+
+def _filled(features: FloatArray, last: FloatArray) -> FloatArray:
+    """With the last columns."""
+    features[:, -last.shape[1] :] = last
+    return features
 
 
 def subspace_pays(engine: Engine, n_components: int) -> bool:

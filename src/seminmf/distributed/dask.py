@@ -16,7 +16,18 @@ import scipy.sparse as sp
 from .._types import FloatArray, IntArray
 from .._words import counted
 from .cells import Cells
-from .shards import DaskShards, OwnShards, Shard, Shards, WorkerLostError, stacked, workers_of
+from .shards import (
+    HERE,
+    DaskShards,
+    Held,
+    OwnShards,
+    Reference,
+    Shard,
+    Shards,
+    WorkerLostError,
+    stacked,
+    workers_of,
+)
 
 # Seconds to wait for a worker when all are lost: a new one may be on its way.
 _WAIT = 30
@@ -65,56 +76,48 @@ def checked_rows(block: Any, first: int, dtype: Any) -> Any:
 
 
 def _load(
-    blocks: list[Any], first: int, share: FloatArray | None, n_components: int, dtype: Any,
-    threads: int | None = None,
-) -> Shard:  # fmt: skip
+    blocks: list[Any], first: int, share: FloatArray | None, n_components: int, dtype: Any
+) -> Shard:
     """A shard of consecutive chunks."""
     parts, place = [], first
     for block in blocks:
         parts.append(checked_rows(block, place, dtype))
         place += block.shape[0]
-    return Shard(stacked(parts), np.arange(first, place), share, n_components, threads)
+    return Shard(stacked(parts), np.arange(first, place), share, n_components, _threads())
 
 
-def _load_on_worker(
-    blocks: list[Any], first: int, share: FloatArray | None, n_components: int, dtype: Any
-) -> Shard:
-    return _load(blocks, first, share, n_components, dtype, _threads_of_worker())
+def _threads() -> int | None:
+    """Of the worker that this is; None where it is none."""
+    try:
+        from distributed import get_worker
+
+        return int(get_worker().state.nthreads)
+    except (ImportError, ValueError):
+        return None
 
 
-def _threads_of_worker() -> int:
-    from distributed import get_worker
-
-    return int(get_worker().state.nthreads)
-
-
-def _find_cells(shard: Shard, cells: Cells) -> None:
-    shard.found = cells.places(shard.features)
-
-
-def _give(shard: Shard, cell: int) -> tuple[Any, IntArray, FloatArray | None, FloatArray]:
+def _give(shard: Shard, features: FloatArray, places: IntArray, cell: int) -> tuple[Any, ...]:
     """Rows, numbers, weights and features of the samples in a cell."""
-    chosen = np.flatnonzero(shard.found == cell)
+    chosen = np.flatnonzero(places == cell)
     share = None if shard.share is None else shard.share[chosen]
-    return shard.engine.chosen_rows(chosen), shard.numbers[chosen], share, shard.features[chosen]
+    return shard.engine.chosen_rows(chosen), shard.numbers[chosen], share, features[chosen]
 
 
-def _gather_on_worker(givers: list[Any], cell: int, n_components: int) -> Shard:
+def _gather_on_worker(givers: list[Any], what: list[Any], cell: int, n_components: int) -> Shard:
     """A shard of all samples in a cell."""
-    parts = [call.result() for call in [giver.run(_give, cell) for giver in givers]]
+    parts = [call.result() for call in [giver.run(_give, [*what, cell]) for giver in givers]]
     rows, numbers, shares, features = zip(*parts, strict=True)
     share = None if shares[0] is None else np.concatenate(shares)
-    placed = Shard(
-        stacked(rows), np.concatenate(numbers), share, n_components, _threads_of_worker()
-    )
-    placed.features = np.concatenate(features)
-    return placed
+    return Shard(
+        stacked(rows), np.concatenate(numbers), share, n_components, _threads(),
+        np.concatenate(features),
+    )  # fmt: skip
 
 
-def _result(shard: Shard, what: str, first: int, last: int) -> tuple[IntArray, FloatArray]:
+def _result(shard: Shard, values: FloatArray, first: int, last: int) -> tuple[IntArray, FloatArray]:
     """Results of the samples from ``first`` to before ``last``, and their places there."""
     chosen = np.flatnonzero((shard.numbers >= first) & (shard.numbers < last))
-    return shard.numbers[chosen] - first, getattr(shard, what)[chosen]
+    return shard.numbers[chosen] - first, values[chosen]
 
 
 def current_client() -> Any:
@@ -141,7 +144,7 @@ class DaskTable:
 
     def __init__(self, X: Any, share: FloatArray | None, n_components: int) -> None:
         check_array(X)
-        self._X, self._share, self._n_components = X, share, n_components
+        self._X, self.share, self._n_components = X, share, n_components
         self._client = current_client()
         self._loaded = False
         self.shape: tuple[int, int] = X.shape
@@ -158,8 +161,7 @@ class DaskTable:
 
         if self._client is None:
             rows = list(dask.compute(*self._X.to_delayed()[:, 0]))
-            shard = _load(rows, 0, self._share, self._n_components, self.dtype)
-            return OwnShards(shard)
+            return OwnShards(_load(rows, 0, self.share, self._n_components, self.dtype))
         if self._loaded:
             # What was asked of the workers that were lost is forgotten before it is asked again.
             self._X = clone(self._X)
@@ -178,11 +180,9 @@ class DaskTable:
                 blocks[first:last], workers=[worker], allow_other_workers=True
             )
             start, stop = self._bounds[first], self._bounds[last]
-            share = None if self._share is None else self._share[start:stop]
+            share = None if self.share is None else self.share[start:stop]
             calls.append(
-                self._submit(
-                    _load_on_worker, worker, futures, start, share, self._n_components, self.dtype
-                )
+                self._submit(_load, worker, futures, start, share, self._n_components, self.dtype)
             )
         return DaskShards(self._client, workers, calls)
 
@@ -200,27 +200,29 @@ class DaskTable:
             make, *arguments, workers=[worker], allow_other_workers=False, actor=True, pure=False
         )
 
-    def place(self, shards: Any, cells: Cells) -> Shards:
-        shards.map(_find_cells, cells)
+    def place(self, shards: Any, features: Held, cells: Cells) -> Shards:
+        places = shards.each(cells.places, features)
+        what = [HERE, Reference(features.name), Reference(places.name)]
         calls = [
-            self._submit(_gather_on_worker, worker, shards.actors, cell, self._n_components)
+            self._submit(_gather_on_worker, worker, shards.actors, what, cell, self._n_components)
             for cell, worker in enumerate(shards.workers)
         ]
         placed = DaskShards(self._client, shards.workers, calls)
         shards.close()
         return placed
 
-    def collect(self, shards: Any, what: str) -> Any:
-        """Results of the shards as a Dask array with the chunks of X, which stay on the workers."""
+    def collect(self, rows: Held) -> Any:
+        """As a Dask array with the chunks of X, which stay on the workers."""
         import dask
         import dask.array as da
 
         if self._client is None:
-            (values,) = shards.map(getattr, what)
+            (values,) = rows.shards.gather(np.asarray, rows)
             return da.from_array(values, chunks=(self._X.chunks[0], *values.shape[1:]))
+        shards: Any = rows.shards
         chunks = []
         for number, (first, last) in enumerate(pairwise(self._bounds)):
-            parts = shards.map(_result, what, first, last)
+            parts = shards.gather(_result, HERE, rows, first, last)
             chunk = np.empty((last - first, *parts[0][1].shape[1:]), self.dtype)
             for places, found in parts:
                 chunk[places] = found

@@ -1,40 +1,125 @@
-"""What a descent sees of rows that lie with shards: an engine that begins runs, and their rows.
+"""Rows that lie with shards, as an engine: whoever factorizes does not know the difference.
 
-`RemoteRows` stands where `data.Rows` stands on one machine. An accepted step is told to the shards
-with the next call, together with the codes of their neighbours elsewhere: an iteration is one round
-trip.
+`RemoteEngine` has the verbs of `data.Engine`, `RemoteRows` stands where `data.Rows` stands on one
+machine, and `RemoteGraph` where `graph.prepared.NeighbourGraph` does. An accepted step is told to
+the shards with the next call, together with the codes of their neighbours elsewhere: an iteration
+is one round trip.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._types import FloatArray, IntArray
-from ..data import Rows, Rule, Statistics
-from .halo import HaloRows
-from .shards import Shard, Shards
+from ..data import Engine, Rows, Rule, Statistics
+from .halo import HaloGraph, HaloRows
+from .shards import HERE, Held, Own, Shards
+
+# Arrays with a row for each sample are `Held` here.
 
 
-@dataclass(frozen=True)
-class Held:
-    """Numbers of all samples that lie with the shards, and a factor for them."""
+def _facts(engine: Engine) -> tuple[Any, ...]:
+    return engine.n_samples, engine.n_features, engine.dtype, engine.stored, engine.sparse
 
-    what: str
-    scale: float = 1.0
 
-    def __mul__(self, factor: float) -> Held:
-        return replace(self, scale=self.scale * factor)
+def _drawn(engine: Engine, seed: int, columns: int, most: float) -> FloatArray:
+    return engine.drawn(np.random.RandomState(seed), columns, most)
 
-    def copy(self) -> Held:
+
+class RemoteEngine(Held, Engine):
+    """The engines of all shards."""
+
+    def __init__(self, shards: Shards, name: str) -> None:
+        super().__init__(shards, name)
+        sizes, features, dtypes, stored, sparse = zip(*shards.gather(_facts, self), strict=True)
+        self.n_samples, self.n_features, self.dtype = sum(sizes), features[0], dtypes[0]
+        self._stored, self.sparse, self.whole = sum(stored), sparse[0], False
+        self._ends = np.append(0, np.cumsum(sizes))
+        self.squares = self.each(getattr, self, "squares")
+
+    @property
+    def stored(self) -> int:
+        return self._stored
+
+    def __enter__(self) -> RemoteEngine:
         return self
 
+    def __exit__(self, *error: Any) -> None:
+        """Shards are closed by whoever has made them."""
 
-@dataclass(frozen=True)
-class Halo:
-    """Who sees codes of whom.
+    def each(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self.shards.each(function, *arguments)
+
+    def gather(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        return self.shards.gather(function, *arguments)
+
+    def brought(self, rows: Any) -> FloatArray:
+        return np.concatenate(self.gather(np.asarray, rows))
+
+    def in_order(self, rows: Any) -> FloatArray:
+        """The same in the order of the samples."""
+        found = self.brought(rows)
+        ordered = np.empty_like(found)
+        ordered[np.concatenate(self.gather(getattr, HERE, "numbers"))] = found
+        return ordered
+
+    def placed(self, rows: Any) -> Any:
+        if isinstance(rows, Held):
+            return rows.copy()
+        numbers = self.gather(getattr, HERE, "numbers")
+        return self.each(np.array, Own([rows[own] for own in numbers]), self.dtype)
+
+    def drawn(self, rng: np.random.RandomState, columns: int, most: float = 1.0) -> Any:
+        seeds = rng.randint(2**31 - 1, size=len(self.shards)).tolist()
+        return self.each(_drawn, self, Own(seeds), columns, most)
+
+    def beside(self, features: Any, n_components: int, squares: Any = None) -> RemoteEngine:
+        return self.shards.each_as(
+            RemoteEngine, Engine.beside, self, features, n_components, squares
+        )
+
+    def chosen(self, numbers: list[int]) -> FloatArray:
+        places, homes = np.array(numbers), np.searchsorted(self._ends, numbers, side="right") - 1
+        wanted = [(places[homes == s] - self._ends[s]).tolist() for s in range(len(self.shards))]
+        found = np.empty((len(numbers), self.n_features), self.dtype)
+        for shard, rows in enumerate(self.gather(Engine.chosen, self, Own(wanted))):
+            found[homes == shard] = rows
+        return found
+
+    def times(self, basis: FloatArray) -> Any:
+        return self.each(Engine.times, self, basis)
+
+    def residuals(self, basis: FloatArray, codes: Any, among: Any = None) -> Any:
+        return self.each(Engine.residuals, self, basis, codes, among)
+
+    def adjoint_times(self, rows: Any) -> FloatArray:
+        return np.asarray(self.summed(Engine.adjoint_times, self, rows))
+
+    def weighted_moment(self, weights: Any) -> FloatArray:
+        return np.asarray(self.summed(Engine.weighted_moment, self, weights))
+
+    def square_times(
+        self, weights: Any, directions: FloatArray, products: Any = None
+    ) -> FloatArray:
+        return np.asarray(self.summed(Engine.square_times, self, weights, directions, products))
+
+    def begin(self, terms: Any, rule: Rule, graph: Any, share: Any, codes: Any) -> Any:
+        return RemoteRows(self, terms, rule, graph, share, codes)
+
+
+def _shown(graph: HaloGraph, codes: FloatArray) -> FloatArray:
+    return codes[graph.crossing.shown]
+
+
+def _inner_penalty(graph: HaloGraph, codes: FloatArray, terms: Any) -> float:
+    return graph.measure(codes, terms)[0]
+
+
+class RemoteGraph(Held):
+    """The graphs of all shards, and who sees codes of whom.
 
     Codes that are seen elsewhere are a table, those of one shard below those of the other.
     ``sights[s]`` are the rows of the table that shard s wants to see; edge e goes from row
@@ -45,155 +130,110 @@ class Halo:
     ends: IntArray
     weights: FloatArray
 
+    def table(self, codes: Held) -> FloatArray:
+        """Codes that are seen elsewhere."""
+        return np.concatenate(self.shards.gather(_shown, self, codes))
+
+    def seen(self, table: FloatArray) -> Own:
+        """What each shard wants to see of it."""
+        return Own([table[own] for own in self.sights])
+
+    def with_neighbours(self, codes: Any) -> Any:
+        """Codes of all samples that edges of a shard end at, the own ones first."""
+        return self.shards.each(
+            lambda *both: np.concatenate(both), codes, self.seen(self.table(codes))
+        )
+
+    def measure(self, codes: Any, terms: Any) -> tuple[float, None]:
+        """The graph penalty at these codes for the terms of an objective."""
+        inner = self.shards.gather(_inner_penalty, self, self.with_neighbours(codes), terms)
+        return sum(inner) + self.penalty(self.table(codes), terms), None
+
     def penalty(self, table: FloatArray, terms: Any) -> float:
-        """Graph penalty of the edges between shards."""
+        """That of the edges between shards."""
         steps = table[self.ends[:, 0]] - table[self.ends[:, 1]]
         lengths = np.sqrt(np.einsum("ij,ij->i", steps, steps))
         weights = self.weights.astype(lengths.dtype)
         return float(terms.objective.graph.total(lengths, weights)) if len(lengths) else 0.0
 
 
-class RemoteEngine:
-    """The part of an engine that a `Descent` wants, for the rows of all shards."""
-
-    def __init__(
-        self, shards: Shards, space: str, shape: tuple[int, int], dtype: Any, halo: Halo | None
-    ) -> None:
-        self.shards, self.space, self.halo = shards, space, halo
-        self.n_samples, self.n_features = shape
-        self.dtype = dtype
-
-    def begin(self, terms: Any, rule: Rule, graph: Any, share: Any, codes: Any) -> RemoteRows:
-        """The rows of a run that starts at the codes which the shards hold, times their factor."""
-        return RemoteRows(self, terms, rule, codes.scale)
-
-
-@dataclass
-class _Order:
-    """What a shard is to do in one call."""
-
-    kind: str
-    basis: FloatArray | None = None
-    omega: FloatArray | None = None
-    alpha: float = 0.0
-    penalty: float = 0.0
-    eta: float = 0.0
-    accepted: float | None = None
-    """Extrapolation beyond the trial point of the call before, if that is the current one now."""
-
-
-def _begin(shard: Shard, space: str, terms: Any, rule: Rule, scale: float) -> FloatArray | None:
-    """Take up a space with the codes that are there; returns those that others want to see."""
-    if shard.rows is not None:
-        shard.codes = shard.rows.codes.copy()
-        shard.rows = None
-    if scale != 1:
-        shard.codes = shard.codes * shard.codes.dtype.type(scale)
-    if shard.graph is None:
-        engine = shard.spaces[space]
-        shard.rows = Rows(engine, terms, rule, None, shard.share, shard.codes)
-        return None
-    return shard.codes[shard.graph.crossing.shown]
-
-
-def _meet_first(shard: Shard, space: str, terms: Any, rule: Rule, elsewhere: FloatArray) -> None:
-    """The same with a graph, where the codes of the neighbours elsewhere come first."""
-    codes = np.concatenate([shard.codes, elsewhere])
-    engine = shard.spaces[space]
-    shard.rows = HaloRows(engine, terms, rule, shard.graph, shard.share, codes)
-
-
 def _obey(
-    shard: Shard, order: _Order, elsewhere: FloatArray | None
-) -> tuple[Statistics, FloatArray | None]:
-    """Do what is asked for; returns its sums, and the codes that others want to see."""
-    rows = shard.rows
-    if order.accepted is not None:
-        rows.accept(order.accepted)
+    rows: Any, accepted: float | None, elsewhere: FloatArray | None, method: str, arguments: Any
+) -> tuple[Any, FloatArray | None]:
+    """What a method of the rows returns, and the codes that others want to see.
+
+    Before it the trial point of the call before is accepted, if that is the current one now, with
+    this extrapolation beyond it and the codes of the neighbours elsewhere.
+    """
+    if accepted is not None:
+        rows.accept(accepted)
     if elsewhere is not None:
         rows.meet(elsewhere)
-    if order.kind == "settle":
-        return Statistics(0.0, 0.0, 0.0, np.zeros(0), np.zeros(0)), None
-    if order.kind == "restart":
-        moment, gram = rows.restart()
-        return Statistics(0.0, 0.0, 0.0, moment, gram), None
-    if order.kind == "measure":
-        found = rows.measure(order.basis, order.omega, order.alpha, order.penalty)
-    else:
-        found = rows.advance(order.basis, order.omega, order.alpha, order.penalty, order.eta)
-    seen = shard.graph is not None
-    return found, rows.shown(trial=order.kind == "advance") if seen else None
+    found = getattr(rows, method)(*arguments) if method else None
+    seen = isinstance(rows, HaloRows) and isinstance(found, Statistics)
+    return found, rows.shown(trial=method == "advance") if seen else None
 
 
 class RemoteRows:
     """The rows of all shards in a run; see `data.Rows`."""
 
-    def __init__(self, engine: RemoteEngine, terms: Any, rule: Rule, scale: float) -> None:
-        self._shards, self._halo, self._terms = engine.shards, engine.halo, terms
+    def __init__(
+        self, engine: RemoteEngine, terms: Any, rule: Rule, graph: RemoteGraph | None, share: Any,
+        codes: Any,
+    ) -> None:  # fmt: skip
+        self._shards, self._graph, self._terms = engine.shards, graph, terms
+        kind: Any = Rows
+        if graph is not None:
+            kind, codes = HaloRows, graph.with_neighbours(codes)
+        self._rows = engine.each(kind, engine, terms, rule, graph, share, codes)
         self._accepted: float | None = None
-        # Codes seen elsewhere, of the current point as far as it is told, and of the trial point.
-        self._told: FloatArray | None = None
+        # Codes seen elsewhere, of the trial point.
         self._trial: FloatArray | None = None
-        arguments = engine.space, terms, rule
-        shown = self._shards.map(_begin, *arguments, scale)
-        if self._halo is not None:
-            self._told = np.concatenate(shown)
-            self._shards.map_each(
-                _meet_first, [(*arguments, self._told[seen]) for seen in self._halo.sights]
-            )
 
-    def measure(
-        self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float
-    ) -> Statistics:
-        return self._ask(_Order("measure", basis, omega, alpha, penalty))
+    def measure(self, *arguments: Any) -> Statistics:
+        return self._statistics("measure", arguments)
 
-    def advance(
-        self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float, eta: float
-    ) -> Statistics:
-        return self._ask(_Order("advance", basis, omega, alpha, penalty, eta))
+    def advance(self, *arguments: Any) -> Statistics:
+        return self._statistics("advance", arguments)
 
     def accept(self, eta: float) -> None:
         self._tell()
         self._accepted = eta
 
     def restart(self) -> tuple[FloatArray, FloatArray]:
-        found = self._ask(_Order("restart"))
-        return found.moment, found.gram
+        moments, grams = zip(*(found for found, _ in self._ask("restart")), strict=True)
+        return np.sum(moments, axis=0), np.sum(grams, axis=0)
 
     @property
     def codes(self) -> Held:
         self._tell()
-        return Held("codes")
+        return self._shards.each(getattr, self._rows, "codes")
 
     @property
     def residuals(self) -> Held:
         self._tell()
-        return Held("residuals")
+        return self._shards.each(getattr, self._rows, "residuals")
 
     def _tell(self) -> None:
         """Have the shards know what was accepted."""
         if self._accepted is not None:
-            self._ask(_Order("settle"))
+            self._ask("")
 
-    def _ask(self, order: _Order) -> Statistics:
-        news: list[FloatArray | None] = [None] * len(self._shards)
-        if self._accepted is not None:
-            order.accepted, self._accepted = self._accepted, None
-            if self._halo is not None and self._trial is not None:
-                self._told = self._trial
-                news = [self._told[seen] for seen in self._halo.sights]
-        answers = self._shards.map_each(_obey, [(order, own) for own in news])
-        parts = [found for found, _ in answers]
+    def _ask(self, method: str, arguments: Any = ()) -> list[Any]:
+        accepted, self._accepted = self._accepted, None
+        elsewhere = None
+        if accepted is not None and self._graph is not None and self._trial is not None:
+            elsewhere = self._graph.seen(self._trial)
+        return self._shards.gather(_obey, self._rows, accepted, elsewhere, method, arguments)
+
+    def _statistics(self, method: str, arguments: Any) -> Statistics:
+        parts, shown = zip(*self._ask(method, arguments), strict=True)
         total = Statistics(
-            sum(part.loss for part in parts),
-            sum(part.graph_penalty for part in parts),
-            sum(part.codes_penalty for part in parts),
-            np.sum([part.moment for part in parts], axis=0),
-            np.sum([part.gram for part in parts], axis=0),
+            *(sum(getattr(part, name) for part in parts) for name in Statistics.__slots__)
         )
-        if self._halo is not None and order.kind in ("measure", "advance"):
-            table = np.concatenate([shown for _, shown in answers])
-            total.graph_penalty += self._halo.penalty(table, self._terms)
-            if order.kind == "advance":
+        if self._graph is not None:
+            table = np.concatenate(shown)
+            total.graph_penalty += self._graph.penalty(table, self._terms)
+            if method == "advance":
                 self._trial = table
         return total

@@ -37,108 +37,69 @@ class Crossing:
 
     ``own[e]`` is the number of a sample here, ``other[e]`` that of one elsewhere, counted among the
     neighbours elsewhere, ``weights[e]`` the weight of the edge, and ``first[e]`` is true at one of
-    its two ends; ``count`` is the number of neighbours elsewhere, ``shown`` are samples here whose
-    codes others want to see.
+    its two ends; ``shown`` are samples here whose codes others want to see.
     """
 
     own: IntArray
     other: IntArray
     weights: FloatArray
     first: NDArray[np.bool_]
-    count: int
     shown: IntArray
 
 
 @dataclass(frozen=True)
-class HaloGraph:
-    """The graph of the samples of a worker, with the neighbours elsewhere behind them."""
+class HaloGraph(NeighbourGraph):
+    """The graph of the samples of a worker, with the neighbours elsewhere behind them.
+
+    ``pairs`` are those of samples that are both here. In a row of the CSR pattern the edges to
+    others come behind the inner ones, and behind each of them, if samples are ``held_back``, that
+    of the sample to itself.
+    """
 
     inner: NeighbourGraph
     crossing: Crossing
-    held_back: bool = False
+    crossing_pairs: IntArray
+    """As ``pairs``, of the others: in the last column is what holds a sample back."""
+    held_back: bool
 
-    @property
-    def numbering(self) -> IntArray | None:
-        return self.inner.numbering
-
-    @property
-    def colour_starts(self) -> IntArray:
-        return self.inner.colour_starts
-
-    @property
-    def chunks(self) -> IntArray:
-        return self.inner.chunks
-
-    @cached_property
-    def renumbered(self) -> HaloGraph:
-        """For samples in the order of ``numbering`` that move one after the other."""
-        crossing, numbering = self.crossing, self.inner.numbering
-        if numbering is not None:
-            place = np.empty_like(numbering)
-            place[numbering] = np.arange(len(numbering))
-            crossing = replace(
-                crossing, own=place[crossing.own], shown=place[crossing.shown]
-            )  # fmt: skip
-        return HaloGraph(self.inner.renumbered, crossing, held_back=True)
-
-    @cached_property
-    def _extended(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray]:
-        """CSR rows with the edges to others behind the inner ones, and the pairs of both kinds."""
-        inner, crossing = self.inner, self.crossing
-        n, kind, each = len(inner.order), inner.indices.dtype, 2 if self.held_back else 1
+    @classmethod
+    def of(cls, inner: NeighbourGraph, crossing: Crossing, held_back: bool = False) -> HaloGraph:
+        n, kind, each = len(inner.order), inner.indices.dtype, 2 if held_back else 1
         order = np.argsort(crossing.own, kind="stable")
         own, other = crossing.own[order], crossing.other[order] + n
-        more = each * np.bincount(own, minlength=n)
-        before = np.append(0, np.cumsum(more))
-        indptr = (inner.indptr + before).astype(kind)
+        before = np.append(0, np.cumsum(each * np.bincount(own, minlength=n)))
         size = len(inner.indices) + each * len(own)
         indices, base = np.empty(size, kind), np.empty(size, inner.base.dtype)
         rows = np.repeat(np.arange(n), np.diff(inner.indptr))
         places = np.arange(len(inner.indices)) + before[rows]
         indices[places], base[places] = inner.indices, inner.base
-        # The inner edges of a row come first, so that the others end where the row ends.
         first = inner.indptr[1:][own] + each * np.arange(len(own))
         indices[first], base[first] = other, crossing.weights[order]
         last = first + each - 1
-        if self.held_back:
+        if held_back:
             indices[last], base[last] = own, crossing.weights[order]
         pairs = inner.pairs.copy()
         pairs[:, 2] += before[pairs[:, 0]].astype(kind)
         pairs[:, 3] += before[pairs[:, 1]].astype(kind)
-        crossing_pairs = np.stack([own, other, first, last], axis=1).astype(kind)
-        return indptr, indices, base, pairs, np.ascontiguousarray(crossing_pairs)
-
-    @property
-    def indptr(self) -> IntArray:
-        return self._extended[0]
-
-    @property
-    def indices(self) -> IntArray:
-        return self._extended[1]
-
-    @property
-    def base(self) -> FloatArray:
-        return self._extended[2]
-
-    @property
-    def pairs(self) -> IntArray:
-        return self._extended[3]
-
-    def _structure(self, pairs: IntArray) -> Graph:
-        inner = self.inner
-        return Graph(
-            indptr=self.indptr, indices=self.indices, base=self.base, pairs=pairs,
-            order=inner.order, bounds=inner.colour_starts, groups=inner.groups,
+        return cls(
+            (inner.indptr + before).astype(kind), indices, base, pairs, inner.order,
+            inner.colour_starts, inner.chunks, inner.groups, inner.numbering, inner, crossing,
+            np.stack([own, other, first, last], axis=1).astype(kind), held_back,
         )  # fmt: skip
 
     @cached_property
-    def structure(self) -> Graph:
-        """For compiled code, with the pairs of samples that are both here."""
-        return self._structure(self.pairs)
+    def renumbered(self) -> HaloGraph:
+        """For samples in the order of ``numbering`` that move one after the other."""
+        crossing, numbering = self.crossing, self.numbering
+        if numbering is not None:
+            place = np.empty_like(numbering)
+            place[numbering] = np.arange(len(numbering))
+            crossing = replace(crossing, own=place[crossing.own], shown=place[crossing.shown])
+        return HaloGraph.of(self.inner.renumbered, crossing, held_back=True)
 
     @cached_property
     def _structure_of_crossing(self) -> Graph:
-        return self._structure(self._extended[4])
+        return replace(self, pairs=self.crossing_pairs).structure
 
     def weigh_crossing(self, codes: FloatArray, terms: Any, edges: FloatArray) -> None:
         """Weights of the edges to others at these codes, into their places in ``edges``."""
@@ -148,14 +109,13 @@ class HaloGraph:
         """Multiply the weights with which samples are held back by θ or 1/θ, whose turn it is."""
         own = self.crossing.first[np.argsort(self.crossing.own, kind="stable")]
         moving = own == (turn % 2 == 0)
-        edges[self._extended[4][:, 3]] *= np.where(moving, _HELD_BACK, 1 / _HELD_BACK)
+        edges[self.crossing_pairs[:, 3]] *= np.where(moving, _HELD_BACK, 1 / _HELD_BACK)
 
     def measure(self, codes: FloatArray, terms: Any) -> tuple[float, FloatArray]:
         """The penalty of the edges whose ends are both here, and W_ij at these codes, with those
         of the neighbours elsewhere behind the own.
         """
-        edges = np.empty_like(self.base)
-        penalty = weigh_all_edges(self.structure, terms.structure, codes, edges)
+        penalty, edges = super().measure(codes, terms)
         self.weigh_crossing(codes, terms, edges)
         return penalty, edges
 

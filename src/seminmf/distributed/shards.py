@@ -1,15 +1,19 @@
 """Where the rows lie: with one shard in this process, or with one on each worker of a Dask cluster.
 
-A `Shard` holds rows and whatever steps leave there; steps are functions of a shard, which go to all
-shards at once (`Shards.map`) and whose results come back in the order of the shards.
+A `Shard` holds rows and whatever functions have left there. Functions go to all shards at once:
+`Shards.each` leaves what they make where it is made, under a name (`Held`), and `Shards.gather`
+brings it here, in the order of the shards. Of what lies with the shards, each function gets what
+its own shard has.
 """
 
 from __future__ import annotations
 
+import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from itertools import repeat
-from typing import Any, Protocol
+from itertools import count
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,8 +30,18 @@ class WorkerLostError(RuntimeError):
     """A worker went away, and with it the rows that it held."""
 
 
+class Reference(NamedTuple):
+    """What a shard holds under this name."""
+
+    name: str
+
+
+HERE = Reference("shard")
+"""The shard itself."""
+
+
 class Shard:
-    """Rows of X on one worker, and what the steps of a fit keep beside them.
+    """Rows of X on one worker, and what functions leave beside them.
 
     Parameters
     ----------
@@ -39,36 +53,37 @@ class Shard:
     n_components : int
     threads : int or None
         How many to work with; None leaves it to the settings of the process.
+    features : array or None
+        By which neighbours are looked for.
     """
 
     def __init__(
         self, rows: Any, numbers: IntArray, share: FloatArray | None, n_components: int,
-        threads: int | None = None,
+        threads: int | None = None, features: FloatArray | None = None,
     ) -> None:  # fmt: skip
-        self.numbers, self.share, self.n_components = numbers, share, n_components
+        self.numbers, self.share, self.features = numbers, share, features
         with nullcontext() if threads is None else threadpool_limits(threads, user_api="blas"):
             self.engine = Engine(rows, n_components)
-        self.spaces = {"whole": self.engine}
-        self.active = self.engine
-        # What steps leave for later ones.
-        self.weights: Any = None
-        self.scores: Any = None
-        self.features: Any = None
-        self.found: Any = None
-        self.asking: Any = None
-        self.index: Any = None
-        self.recall = 1.0
-        self.links: Any = None
-        self.graph: Any = None
-        self.codes: Any = None
-        self.rows: Any = None
-        self.residuals: Any = None
-        self.kept: Any = None
+        self._held: dict[str, Any] = {HERE.name: self}
         self.engine.__enter__()
 
-    def run(self, step: Callable[..., Any], *arguments: Any) -> Any:
-        """What a step finds here."""
-        return step(self, *arguments)
+    def run(
+        self, function: Callable[..., Any], arguments: Sequence[Any], keep: str | None = None,
+        gone: Sequence[str] = (),
+    ) -> Any:  # fmt: skip
+        """What a function finds here; kept under a name, or returned.
+
+        What is held under the names that are ``gone`` is not wanted any more.
+        """
+        for name in gone:
+            del self._held[name]
+        found = function(
+            *(self._held[own.name] if isinstance(own, Reference) else own for own in arguments)
+        )
+        if keep is None:
+            return found
+        self._held[keep] = found
+        return None
 
     def close(self) -> None:
         self.engine.__exit__(None, None, None)
@@ -81,66 +96,109 @@ def stacked(parts: Sequence[Any]) -> Any:
     return sp.csr_array(sp.vstack(parts)) if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
-class Shards(Protocol):
+class Held:
+    """Something that lies with the shards under a name, as long as somebody here has this."""
+
+    def __init__(self, shards: Shards, name: str) -> None:
+        self.shards, self.name = shards, name
+        weakref.finalize(self, shards.gone.append, name).atexit = False
+
+    def __mul__(self, factor: Any) -> Held:
+        return self.shards.each(np.multiply, self, factor)
+
+    def copy(self) -> Held:
+        return self.shards.each(np.copy, self)
+
+
+class Own(NamedTuple):
+    """An argument that is another one for each shard."""
+
+    parts: Sequence[Any]
+
+
+_Kind = TypeVar("_Kind", bound=Held)
+
+
+class Shards:
     """All shards of a fit."""
 
-    def map(self, step: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """What the step finds with each shard, with the same arguments for all."""
+    def __init__(self, size: int) -> None:
+        self._size, self._names = size, count()
+        self.gone: deque[str] = deque()
 
-    def map_each(self, step: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """The same with arguments for each shard."""
+    def __len__(self) -> int:
+        return self._size
+
+    def each(self, function: Callable[..., Any], *arguments: Any) -> Held:
+        """Have each shard keep what a function makes of its arguments."""
+        return self.each_as(Held, function, *arguments)
+
+    def each_as(self, kind: type[_Kind], function: Callable[..., Any], *arguments: Any) -> _Kind:
+        """The same, with another class for what lies there."""
+        name = str(next(self._names))
+        self._send(function, arguments, name)
+        return kind(self, name)
+
+    def gather(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """What a function finds with each shard."""
+        return self._send(function, arguments, None)
+
+    def _send(
+        self, function: Callable[..., Any], arguments: Sequence[Any], keep: str | None
+    ) -> list[Any]:
+        gone = [self.gone.popleft() for _ in range(len(self.gone))]
+        own = [[_sent(argument, number) for argument in arguments] for number in range(len(self))]
+        return self.run([(function, part, keep, gone) for part in own])
+
+    def run(self, orders: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What `Shard.run` returns for the order of each shard."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Let go of the rows."""
+        raise NotImplementedError
 
-    def __len__(self) -> int: ...
+
+def _sent(argument: Any, number: int) -> Any:
+    """What goes to a shard in the place of an argument."""
+    if isinstance(argument, Own):
+        return argument.parts[number]
+    return Reference(argument.name) if isinstance(argument, Held) else argument
 
 
-class OwnShards:
+class OwnShards(Shards):
     """One shard, in this process."""
 
     def __init__(self, shard: Shard) -> None:
+        super().__init__(1)
         self._shard = shard
 
-    def __len__(self) -> int:
-        return 1
-
-    def map(self, step: Callable[..., Any], *arguments: Any) -> list[Any]:
-        return [self._shard.run(step, *arguments)]
-
-    def map_each(self, step: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        return [self._shard.run(step, *arguments[0])]
+    def run(self, orders: Sequence[tuple[Any, ...]]) -> list[Any]:
+        return [self._shard.run(*orders[0])]
 
     def close(self) -> None:
         self._shard.close()
 
 
-class DaskShards:
-    """Shards as actors, one on each of some workers: they stay there from step to step."""
+class DaskShards(Shards):
+    """Shards as actors, one on each of some workers: they stay there from call to call."""
 
     def __init__(self, client: Any, workers: list[str], calls: list[Any]) -> None:
         """``calls`` are the futures that make the shards; while they live, the actors do."""
+        super().__init__(len(calls))
         self.workers, self._calls = workers, calls
         wait_for(client, workers, calls)
         self.actors = [call.result() for call in calls]
 
-    def __len__(self) -> int:
-        return len(self.actors)
-
-    def map(self, step: Callable[..., Any], *arguments: Any) -> list[Any]:
-        return self.map_each(step, list(repeat(arguments, len(self))))
-
-    def map_each(self, step: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def run(self, orders: Sequence[tuple[Any, ...]]) -> list[Any]:
         try:
-            calls = [
-                actor.run(step, *own) for actor, own in zip(self.actors, arguments, strict=True)
-            ]
+            calls = [actor.run(*own) for actor, own in zip(self.actors, orders, strict=True)]
         except RuntimeError as error:
             raise meaning_of(error) from error
         results: list[Any] = []
         problems: list[Exception] = []
         for call in calls:
-            # All are waited for: none may still be at work when the next step begins.
+            # All are waited for: none may still be at work when the next one begins.
             try:
                 results.append(call.result())
             except Exception as error:
@@ -179,7 +237,7 @@ def wait_for(client: Any, workers: list[str], calls: list[Any]) -> None:
 
 
 def meaning_of(error: Exception) -> Exception:
-    """The error of a step, or that a worker was lost, which Dask tells in several ways."""
+    """The error of a function, or that a worker was lost, which Dask tells in several ways."""
     from distributed import CancelledError, KilledWorker
     from distributed.comm import CommClosedError
 

@@ -133,6 +133,10 @@ class NeighbourGraph:
             order=self.order, bounds=self.colour_starts, groups=self.groups,
         )  # fmt: skip
 
+    def with_neighbours(self, codes: FloatArray) -> FloatArray:
+        """Codes of all samples that edges end at: there are no others."""
+        return codes
+
     def measure(self, codes: FloatArray, terms: Any) -> tuple[float, FloatArray]:
         """The graph penalty at these codes for the terms of an objective, and W_ij in the places
         of ``base``.

@@ -21,9 +21,6 @@ from .persistence import LANDMARKS
 from .settings import Settings
 from .training import Trained, warn_of
 
-# Starts that look for samples or clusters wherever they lie are not offered.
-_NOT_OFFERED = ("kmeans", "exemplar")
-
 
 def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     """Fit the model that the settings describe; codes and residuals are Dask arrays."""
@@ -79,15 +76,10 @@ def _checked(settings: Settings, X: Any) -> str | sp.csr_array:
             "checkpoint is not offered for a Dask array: the rows of a worker that is lost are "
             "read again, and the fit goes on. Leave checkpoint at None."
         )
-    if isinstance(settings.init, str) and settings.init in _NOT_OFFERED:
+    if isinstance(settings.init, str) and settings.init == "kmeans":
         raise ValueError(
-            f'init={settings.init!r} is not offered for a Dask array. Use "auto", "svd", "random" '
-            "or a tuple (U0, V0)."
-        )
-    if settings.init in ("auto", "svd") and settings.n_components > X.shape[1]:
-        raise ValueError(
-            f"n_components={settings.n_components} is larger than n_features = {X.shape[1]}, and "
-            f'init={settings.init!r} needs a direction for each. Use init="random".'
+            'init="kmeans" is not offered for a Dask array. Use "auto", "svd", "exemplar", '
+            '"random" or a tuple (U0, V0).'
         )
     if sp.issparse(settings.graph):
         return given_graph(settings.graph, X.shape[0])

@@ -267,7 +267,7 @@ class Training:
             made = _description(settings.graph, matrix, index)
         if matrix is not None and settings.checkpoint is not None:
             settings.checkpoint.describe(*_as_found(matrix))
-        ground = Ground(data, k, squares, matrix, share)
+        ground = Ground.of(data, k, squares, matrix, share)
         return cls(X, unit, samples.member, units, index, links, made, ground, landmarks)
 
     def fit(self, settings: Settings) -> Trained:

@@ -37,8 +37,9 @@ def kkt_residual(
 ) -> float:
     """The larger of the two relative residuals described above, at ``factors`` = (U, V)."""
     objective, basis, codes, _ = objective.with_ordinary(*factors)
-    sums = stationarity_sums(objective, engine, graph, share, (basis, codes), residuals)
-    return kkt_from_sums(objective, basis, sums, rule)
+    codes = codes if graph is None else graph.with_neighbours(codes)
+    sums = engine.summed(_sums, objective, engine, graph, share, basis, codes, residuals)
+    return _kkt(objective, basis, sums, rule)
 
 
 @dataclass(frozen=True)
@@ -57,19 +58,20 @@ class Sums:
         )  # fmt: skip
 
 
-def stationarity_sums(
+def _sums(
     objective: Objective,
     engine: Engine,
     graph: Any,
     share: FloatArray | None,
-    factors: tuple[FloatArray, FloatArray],
+    basis: FloatArray,
+    codes: FloatArray,
     residuals: FloatArray,
 ) -> Sums:
     """Those of the rows of an engine; beyond them ``codes`` may have some of neighbours.
 
     In double precision, whose range no curvature leaves.
     """
-    basis, codes, k = factors[0], np.ascontiguousarray(factors[1]), factors[0].shape[1]
+    codes, k = np.ascontiguousarray(codes), basis.shape[1]
     exact = basis.astype(np.float64, copy=False)
     omega, penalty, alpha = exact.T @ exact, objective.penalty, float(objective.alpha)
     weights = objective.loss.weights(residuals, objective.floors.residual, share)
@@ -106,8 +108,8 @@ def stationarity_sums(
     return Sums(step, size, found[: len(basis)], found[len(basis) : -2])
 
 
-def kkt_from_sums(objective: Objective, basis: FloatArray, sums: Sums, rule: BasisRule) -> float:
-    """The same as `kkt_residual` from what all rows contribute."""
+def _kkt(objective: Objective, basis: FloatArray, sums: Sums, rule: BasisRule) -> float:
+    """From what all rows contribute."""
     moment, gram, basis = sums.moment, sums.gram, basis.astype(np.float64, copy=False)
     beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
     system = gram.astype(np.float64)

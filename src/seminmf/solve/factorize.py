@@ -45,31 +45,40 @@ _FEW_SAMPLES = 20
 class Ground:
     """Samples and their graph, on which any number of factorizations can be made.
 
-    ``squares`` are ‖x_i‖², ``matrix`` the graph (None without one), ``share`` the sample weights.
-    Those that are made within ``with ground:`` have their threads in common, and what a run works
-    in.
+    ``share`` are the sample weights. Those that are made within ``with ground:`` have their threads
+    in common, and what a run works in.
     """
 
     def __init__(
         self,
+        engine: Engine,
+        n_components: int,
+        graph: NeighbourGraph | None,
+        share: FloatArray | None,
+    ) -> None:
+        self.engine, self.graph, self.share = engine, graph, share
+        self.compression = LazyCompression(engine, n_components)
+        self._entered = 0
+        # What those have in common that are made together, from the first of them on.
+        self._floors: Floors | None = None
+        self._last: Descent | None = None
+
+    @classmethod
+    def of(
+        cls,
         X: Any,
         n_components: int,
         squares: FloatArray,
         matrix: sp.csr_array | None,
         share: FloatArray | None,
-    ) -> None:
-        self.engine = engine = Engine(X, n_components, squares=squares)
-        self.compression = LazyCompression(engine, n_components)
-        self.share = share
-        self.graph: NeighbourGraph | None = None
+    ) -> Ground:
+        """Samples with ``squares`` ‖x_i‖², and the graph ``matrix``, or None without one."""
+        engine, graph = Engine(X, n_components, squares=squares), None
         if matrix is not None:
-            self.graph = NeighbourGraph.prepare(
+            graph = NeighbourGraph.prepare(
                 matrix, squares, engine.dtype, engine.chunk_bounds, renumber=engine.whole
             )
-        self._entered = 0
-        # What those have in common that are made together, from the first of them on.
-        self._floors: Floors | None = None
-        self._last: Descent | None = None
+        return cls(engine, n_components, graph, share)
 
     def __enter__(self) -> Self:
         if self._entered == 0:
@@ -88,7 +97,8 @@ class Ground:
         if self._floors is not None:
             return self._floors
         basis, codes = start
-        found = floors_for(plan, basis, code_length(code_square(codes), len(codes)))
+        square = self.engine.summed(code_square, codes)
+        found = floors_for(plan, basis, code_length(square, self.engine.n_samples))
         self._floors = found if self._entered > 1 else None
         return found
 
@@ -126,7 +136,9 @@ class _Beginning:
         return self._weights_of(self.plan.loss, self.plan)
 
     def _weights_of(self, loss: Loss, plan: Plan) -> FloatArray:
-        return loss.weights(np.sqrt(self._engine.squares), SHORTEST * plan.length, self._share)
+        lengths, least = self._engine.each(np.sqrt, self._engine.squares), SHORTEST * plan.length
+        weights: FloatArray = self._engine.each(loss.weights, lengths, least, self._share)
+        return weights
 
     def _with_scale(self, plan: Plan) -> Plan:
         """With a number for the scale of the loss."""
@@ -180,16 +192,15 @@ class _Beginning:
         """Basis and codes from which run ``number`` starts in its space."""
         plan, engine = self.plan, space.engine
         if isinstance(plan.init, tuple):
-            return space.lower(plan.init[0].copy()), plan.init[1].copy()
-        n, m, k = engine.n_samples, engine.n_features, plan.n_components
+            return space.lower(plan.init[0].copy()), engine.placed(plan.init[1])
         if not looks_at_data(plan, number):
             low = 0.0 if plan.nonnegative else -1.0
-            return starts.random_start(n, m, k, self._rng, engine.dtype, low)
+            return starts.random_start(engine, plan.n_components, self._rng, low)
         basis, codes = self._from_data(engine)
         if plan.nonnegative:
             basis = starts.above_zero(np.maximum(basis, 0))
         if plan.nonnegative or plan.solver == "mu":
-            codes = starts.above_zero(codes)
+            codes = starts.codes_above_zero(engine, codes)
         return basis, codes
 
     def _from_data(self, engine: Engine) -> starts.Start:
@@ -207,7 +218,7 @@ class _Beginning:
             start = starts.nonnegative_svd_start(engine, k, self._weights, found)
         else:
             start = starts.svd_start(engine, k, self._weights, found, rng, refine)
-        start = starts.unit_free_codes(*start, plan.length)
+        start = starts.unit_free_codes(engine, *start, plan.length)
         robust_alone = not plan.loss.quadratic and plan.alpha == 0 and plan.solver == "cd"
         few = engine.n_samples <= _FEW_SAMPLES * k
         if plan.init == "auto" and robust_alone and few and not plan.nonnegative:
@@ -225,9 +236,9 @@ class _Beginning:
         return found if of is engine else None
 
     def _loss(self, engine: Engine, basis: FloatArray, codes: FloatArray) -> float:
-        """The loss at a start, by the short formula."""
-        fit = np.einsum("ij,ij->i", codes @ (basis.T @ basis) - 2 * engine.times(basis), codes)
-        return self.plan.loss.total(np.sqrt(np.maximum(engine.squares + fit, 0)), self._share)
+        """The loss at a start."""
+        residuals = engine.residuals(basis, codes)
+        return float(engine.summed(self.plan.loss.total, residuals, self._share))
 
 
 def _lies_in(space: Space, basis: FloatArray) -> bool:
@@ -277,7 +288,8 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
         minimised = partial(
             Objective, plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
         )
-        nothing = plan.loss.total(np.sqrt(engine.squares), share)
+        lengths = engine.each(np.sqrt, engine.squares)
+        nothing = float(engine.summed(plan.loss.total, lengths, share))
         if found is not None and "best" in found:
             best = Solution.restored(
                 found["best"], beginning.known_space(found["best"]), minimised()

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
-from ..data import Space
+from ..data import Engine, Space
 from ..graph.prepared import NeighbourGraph
 from ..problem.losses import Huber, Norm
 from ..problem.objective import Objective
@@ -57,15 +57,35 @@ def exact_codes(solution: Solution) -> tuple[FloatArray, FloatArray]:
     """
     engine = solution.space.engine
     lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
-    used = lengths * solution.codes.max(axis=0)
+    used = lengths * _largest(engine, solution.codes)
     least = ROUND_OFF[solution.basis.itemsize]
     left = (lengths > least * lengths.max()) | (used > least * used.max())
-    basis, codes = np.where(left, solution.basis, 0), np.where(left, solution.codes, 0)
-    if codes.shape[1] > min(engine.n_samples, engine.n_features):
+    basis, codes = np.where(left, solution.basis, 0), engine.each(np.where, left, solution.codes, 0)
+    if len(lengths) > min(engine.n_samples, engine.n_features):
         # The solution is not unique: take the one that ``transform`` arrives at.
-        codes[:] = 0
-    solve_codes(engine, basis, solution.problem, codes)
-    return basis, codes
+        codes = engine.each(np.zeros_like, codes)
+    return basis, engine.each(_solved, engine, basis, solution.problem, codes)
+
+
+def _solved(engine: Engine, basis: FloatArray, problem: Objective, codes: FloatArray) -> FloatArray:
+    solve_codes(engine, basis, problem, codes)
+    return codes
+
+
+def _largest(engine: Engine, codes: FloatArray) -> FloatArray:
+    """The most that a sample has of each part."""
+    found: FloatArray = np.max(engine.gather(lambda codes: codes.max(axis=0), codes), axis=0)
+    return found
+
+
+def _without(
+    engine: Engine, basis: FloatArray, codes: FloatArray, before: FloatArray, residuals: FloatArray
+) -> FloatArray:
+    """Residuals with other codes than ``before``, where those are others."""
+    changed: NDArray[np.bool_] = np.any(codes != before, axis=1)
+    residuals = residuals.copy()
+    residuals[changed] = engine.residuals(basis, codes, changed)
+    return residuals
 
 
 @dataclass(frozen=True)
@@ -107,19 +127,22 @@ class Finish:
     def _frozen(self, solution: Solution) -> bool:
         if type(self.objective.loss) is not Norm:
             return False
-        near = np.count_nonzero(solution.residuals <= _FROZEN * self.length)
-        if near < _NOTABLE * len(solution.residuals):
+        engine, most = solution.space.engine, _FROZEN * self.length
+        near = engine.summed(lambda own: np.count_nonzero(own <= most), solution.residuals)
+        if near < _NOTABLE * engine.n_samples:
             return False
         return solution.objective > _NOTHING_LEFT * self.nothing
 
     def drop_parts(self, solution: Solution) -> None:
         """Make parts zero that are not needed, in place."""
+        engine = solution.space.engine
         for without in self._candidates(solution):
-            basis, codes = (np.where(without, 0, f) for f in (solution.basis, solution.codes))
-            changed: NDArray[np.bool_] = np.any(solution.codes[:, without], axis=1)
-            residuals = solution.residuals.copy()
-            residuals[changed] = solution.space.engine.residuals(basis, codes, changed)
-            terms = self._terms_at(solution.problem, basis, codes, residuals)
+            basis = np.where(without, 0, solution.basis)
+            codes = engine.each(np.where, without, 0, solution.codes)
+            residuals = engine.each(
+                _without, engine, basis, codes, solution.codes, solution.residuals
+            )
+            terms = self._terms_at(solution, basis, codes, residuals)
             change = solution.problem.best_scale(*terms[1:])
             value = solution.problem.rescaled(change).total(*terms)
             if value <= self._most(solution):
@@ -136,52 +159,53 @@ class Finish:
         """
         engine, objective = solution.space.engine, solution.problem
         basis, codes = exact_codes(solution)
-        residuals = engine.residuals(basis, codes)
-        value = objective.total(*self._terms_at(objective, basis, codes, residuals))
+        residuals, before = engine.residuals(basis, codes), solution.residuals
+        value = objective.total(*self._terms_at(solution, basis, codes, residuals))
         if objective.penalty is None and value > self._most(solution):
             # By round-off, and with an enormous weight even that counts.
-            worse = residuals > solution.residuals
-            before = np.where(basis.any(axis=0), solution.codes, 0)
-            codes[worse], residuals[worse] = before[worse], solution.residuals[worse]
-            value = objective.total(*self._terms_at(objective, basis, codes, residuals))
+            worse = engine.each(lambda *both: np.greater(*both)[:, None], residuals, before)
+            known = engine.each(np.where, basis.any(axis=0), solution.codes, 0)
+            codes = engine.each(np.where, worse, known, codes)
+            residuals = engine.each(np.minimum, residuals, before)
+            value = objective.total(*self._terms_at(solution, basis, codes, residuals))
         if value <= self._most(solution):
             solution.basis, solution.codes, solution.residuals = basis, codes, residuals
             solution.history[-1] = value
 
     def _most(self, solution: Solution) -> float:
         """The objective that is not told from that of the solution."""
-        return solution.objective + ROUND_OFF[solution.codes.itemsize] * self.nothing
+        return solution.objective + ROUND_OFF[solution.basis.itemsize] * self.nothing
 
     def _terms_at(
-        self, objective: Objective, basis: FloatArray, codes: FloatArray, residuals: FloatArray
+        self, solution: Solution, basis: FloatArray, codes: FloatArray, residuals: FloatArray
     ) -> tuple[float, float, float, float]:
         """Loss, graph penalty, codes penalty and basis penalty, as `Objective.total` takes them."""
-        graph_penalty = 0.0
+        objective, engine, graph_penalty = solution.problem, solution.space.engine, 0.0
         if self.graph is not None:
-            graph_penalty, _ = self.graph.measure(codes, objective.terms(codes.dtype, 0.0))
+            graph_penalty, _ = self.graph.measure(codes, objective.terms(engine.dtype, 0.0))
         return (
-            objective.loss.total(residuals, self.share), graph_penalty,
-            objective.codes_penalty(codes, self.share),
+            float(engine.summed(objective.loss.total, residuals, self.share)), graph_penalty,
+            float(engine.summed(objective.codes_penalty, codes, self.share)),
             float(np.linalg.norm(basis.astype(np.float64), axis=0).sum()),
         )  # fmt: skip
 
     def _candidates(self, solution: Solution) -> Iterator[NDArray[np.bool_]]:
         """Sets of parts to try without, the largest first."""
         lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
-        codes = solution.codes
-        weights = (np.ones(len(codes), codes.dtype) @ codes) * lengths
+        engine, codes = solution.space.engine, solution.codes
+        weights = engine.summed(lambda own: np.ones(len(own), own.dtype) @ own, codes) * lengths
+        used = lengths + _largest(engine, codes) > 0
         # A run of a given number of iterations ends where it ends.
         if self.stopping.tol > 0 and not solution.objective < self.nothing:
             yield np.ones(len(weights), np.bool_)
         # Of samples that are not fitted at all, beside which all parts are slight, a share counts.
-        size = _NOTHING_LEFT * len(solution.codes) * self.length
+        size = _NOTHING_LEFT * engine.n_samples * self.length
         shares = weights / (max(weights.sum(), size) or 1.0)
         tried = None
         for share in _SLIGHT:
             without = shares <= share
             if not without.any():
                 return  # nor with smaller shares
-            present = lengths[without].any() or solution.codes[:, without].any()
-            if present and (tried is None or (without != tried).any()):
+            if used[without].any() and (tried is None or (without != tried).any()):
                 yield without
             tried = without

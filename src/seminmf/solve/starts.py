@@ -6,7 +6,6 @@ No start is best for all data; `docs/starts.md` has the measurements behind ``"a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +18,12 @@ from ..problem.basis import Basis, LeastSquaresBasis
 from .projection import nonnegative_codes
 
 # How often both factors are solved for when a start is refined.
-ROUNDS = 2
+_ROUNDS = 2
 # Samples nearer to the origin than this share of the mean have their negative scores cut: to lift
 # them above zero would make all columns of the codes nearly parallel.
 NEAR_ORIGIN = 0.2
 # What stands for zero in starts of the multiplicative rules, as a share of the largest entry.
-LEAST_SHARE = 1e-4
+_LEAST_SHARE = 1e-4
 # Samples shorter than this share of the longest are no parts: others would have enormous codes.
 _TOO_SHORT = 1e-14
 # Samples of a piece.
@@ -33,13 +32,10 @@ _PIECE = 2**14
 Start = tuple[FloatArray, FloatArray]
 
 
-def random_start(
-    n_samples: int, n_features: int, k: int, rng: np.random.RandomState, dtype: Any, low: float
-) -> Start:
+def random_start(engine: Engine, k: int, rng: np.random.RandomState, low: float) -> Start:
     """The paper's: U uniform in [low, 1] with low = −1 (0 for NMF), V uniform in [0, 1]."""
-    basis = rng.uniform(low, 1, (n_features, k))
-    codes = rng.uniform(0, 1, (n_samples, k))
-    return basis.astype(dtype), codes.astype(dtype)
+    basis = rng.uniform(low, 1, (engine.n_features, k))
+    return basis.astype(engine.dtype), engine.drawn(rng, k)
 
 
 def svd_start(
@@ -58,39 +54,38 @@ def svd_start(
     That second start lies on a plateau: the basis has rank k − 1 only, and coordinate descent takes
     dozens of iterations to leave it. With ``refine`` it is left at once.
     """
-    all_axes, all_scores = found
-    axes, scores = all_axes[:, :k], all_scores[:, :k]
-    # An axis points to its longer tail: independent of the order of samples and features. Nothing
-    # here makes a copy of the scores, which may be as large as memory allows.
-    tails = np.zeros(scores.shape[1])
-    for rows in _pieces(len(scores)):
-        some = scores[rows]
-        tails += weights[rows] @ (some * some * some)  # a power takes thirty times as long
+    all_axes, scores = found
+    axes = all_axes[:, :k]
+    # An axis points to its longer tail: independent of the order of samples and features.
+    tails = engine.summed(_tails, scores, weights, axes.shape[1])
     flip = np.where(tails < 0, engine.dtype.type(-1), engine.dtype.type(1))
     axes *= flip
-    scores *= flip
-    first = scores[:, :1]
-    if first.min() > 0:
-        near = first[:, 0] < NEAR_ORIGIN * float(weights @ first[:, 0] / weights.sum())
-        lifts = np.zeros(scores.shape[1], engine.dtype)
-        for rows in _pieces(len(scores)):
-            far = rows.start + np.flatnonzero(~near[rows])
-            ratios = scores[far] / first[far]
-            np.maximum(lifts, -ratios.min(axis=0, initial=0), out=lifts)
-        basis, codes = lifted_basis(axes, lifts), lifted_codes(scores, lifts)
-    elif k == 1:
-        codes, basis = np.maximum(scores, 0), axes
+    scores = engine.each(_flipped, scores, flip)
+    above = min(engine.gather(lambda scores: scores[:, 0].min(), scores)) > 0
+    if above or k == 1:
+        lifts = np.zeros(axes.shape[1], engine.dtype)
+        if above:
+            along = engine.summed(lambda scores, weights: weights @ scores[:, 0], scores, weights)
+            nearest = NEAR_ORIGIN * float(along / engine.summed(np.sum, weights))
+            lifts = np.max(engine.gather(_lifts, scores, len(lifts), nearest), axis=0)
+        basis, codes = _lifted_basis(axes, lifts), engine.each(_lifted_codes, scores, lifts)
     else:
-        basis, codes = shifted_basis(axes[:, : k - 1]), shifted_codes(scores[:, : k - 1])
-        if refine and codes.shape[1] == k:
-            basis, codes = _refined(all_axes, all_scores, weights[:, None], codes, engine.team)
-    if codes.shape[1] < k:
+        axes = axes[:, : k - 1]
+        basis, codes = _shifted_basis(axes), engine.each(_shifted_codes, scores, axes.shape[1])
+        if refine and basis.shape[1] == k:
+            basis, codes = _refined(engine, k, weights, (all_axes, scores), codes)
+    missing = k - basis.shape[1]
+    if missing:
         # More components than the SVD has directions: the rest start small and random.
-        missing = k - codes.shape[1]
-        typical = float(np.abs(codes).mean()) or 1.0
-        codes = np.hstack([codes, rng.uniform(0, typical, (len(codes), missing))])
+        count = engine.n_samples * basis.shape[1]
+        typical = float(engine.summed(np.sum, codes) / count) or 1.0
+        more = engine.drawn(rng, missing, typical)
+        codes = engine.each(lambda *both: np.hstack(both), codes, more)
         basis = np.hstack([basis, rng.uniform(-0.1, 0.1, (len(basis), missing))])
-    return _contiguous(basis, codes, engine.dtype)
+    return _contiguous(engine, basis, codes)
+
+
+# Nothing here makes a copy of the scores, which may be as large as memory allows.
 
 
 def _pieces(n_samples: int) -> Iterator[slice]:
@@ -99,71 +94,104 @@ def _pieces(n_samples: int) -> Iterator[slice]:
         yield slice(start, min(start + _PIECE, n_samples))
 
 
-def lifted_codes(scores: FloatArray, lifts: FloatArray) -> FloatArray:
+def _tails(scores: FloatArray, weights: FloatArray, count: int) -> FloatArray:
+    """Of the first axes, with their signs."""
+    tails = np.zeros(count)
+    for rows in _pieces(len(scores)):
+        some = scores[rows, :count]
+        tails += weights[rows] @ (some * some * some)  # a power takes thirty times as long
+    return tails
+
+
+def _flipped(scores: FloatArray, flip: FloatArray) -> FloatArray:
+    """With other signs along the first axes, in their place."""
+    scores[:, : len(flip)] *= flip
+    return scores
+
+
+def _lifts(scores: FloatArray, count: int, nearest: float) -> FloatArray:
+    """How much of the first axis the others need, where samples are not near the origin."""
+    lifts = np.zeros(count, scores.dtype)
+    for rows in _pieces(len(scores)):
+        some = scores[rows, :count]
+        far = np.flatnonzero(some[:, 0] >= nearest)
+        ratios = some[far] / some[far, :1]
+        np.maximum(lifts, -ratios.min(axis=0, initial=0), out=lifts)
+    return lifts
+
+
+def _lifted_codes(scores: FloatArray, lifts: FloatArray) -> FloatArray:
     """Scores that are positive along the first axis, with ``lifts`` times those added to all."""
     codes: FloatArray = lifts * scores[:, :1]
-    codes += scores
+    codes += scores[:, : len(lifts)]
     np.maximum(codes, 0, out=codes)
     return codes
 
 
-def lifted_basis(axes: FloatArray, lifts: FloatArray) -> FloatArray:
-    """The basis for `lifted_codes`."""
+def _lifted_basis(axes: FloatArray, lifts: FloatArray) -> FloatArray:
+    """The basis for `_lifted_codes`."""
     basis = axes.copy()
     basis[:, 0] -= axes[:, 1:] @ lifts[1:]
     return basis
 
 
-def shifted_codes(scores: FloatArray) -> FloatArray:
-    """[B − s, −s] for scores B and s_i = min(0, min_j B_ij)."""
-    shift = np.empty(len(scores), scores.dtype)
+def _shifted_codes(scores: FloatArray, count: int) -> FloatArray:
+    """[B − s, −s] for scores B along the first axes and s_i = min(0, min_j B_ij)."""
+    scores, shift = scores[:, :count], np.empty(len(scores), scores.dtype)
     for rows in _pieces(len(scores)):
         # Along columns, a minimum is several times faster than along short rows.
         np.minimum(0, np.ascontiguousarray(scores[rows].T).min(axis=0), out=shift[rows])
-    codes = np.empty((len(scores), scores.shape[1] + 1), scores.dtype)
+    codes = np.empty((len(scores), count + 1), scores.dtype)
     np.subtract(scores, shift[:, None], out=codes[:, :-1])
     np.negative(shift, out=codes[:, -1])
     return codes
 
 
-def shifted_basis(axes: FloatArray) -> FloatArray:
-    """The basis for `shifted_codes`: [A, −Σ_j a_j]."""
-    basis = np.empty((len(axes), axes.shape[1] + 1), axes.dtype)
-    basis[:, :-1] = axes
-    np.negative(axes.sum(axis=1), out=basis[:, -1])
-    return basis
+def _shifted_basis(axes: FloatArray) -> FloatArray:
+    """The basis for `_shifted_codes`: [A, −Σ_j a_j]."""
+    return np.hstack([axes, -axes.sum(axis=1, keepdims=True)])
 
 
-def _refined(
-    axes: FloatArray, scores: FloatArray, weights: FloatArray, codes: FloatArray, team: Any
-) -> Start:
+def _refined(engine: Engine, k: int, weights: FloatArray, found: Axes, codes: FloatArray) -> Start:
     """Exact least squares for U and V in turn, in the few dimensions of the leading axes."""
-    small = Engine(np.ascontiguousarray(scores), codes.shape[1], team=team)
-    rule = LeastSquaresBasis()
-    basis = Basis.of(np.zeros((scores.shape[1], codes.shape[1]), codes.dtype))
-    weighted = np.empty_like(codes)
-    for _ in range(ROUNDS):
-        np.multiply(weights, codes, out=weighted)
-        moment = small.adjoint_times(weighted)
-        basis = rule.step(moment, codes.T @ weighted, basis, 0.0, 1.0)
-        nonnegative_codes(small, basis.U, codes)
+    (axes, scores), rule = found, LeastSquaresBasis()
+    small = engine.beside(engine.each(np.ascontiguousarray, scores), k)
+    basis = Basis.of(np.zeros((axes.shape[1], k), engine.dtype))
+    for _ in range(_ROUNDS):
+        weighted = engine.each(lambda codes, weights: weights[:, None] * codes, codes, weights)
+        gram = engine.summed(lambda codes, weighted: codes.T @ weighted, codes, weighted)
+        basis = rule.step(small.adjoint_times(weighted), gram, basis, 0.0, 1.0)
+        codes = engine.each(least_squares_codes, small, basis.U, codes)
     return axes @ basis.U, codes
+
+
+def least_squares_codes(
+    engine: Engine, basis: FloatArray, codes: FloatArray | None = None
+) -> FloatArray:
+    """Those of non-negative least squares, in the place of others whose supports to begin with."""
+    if codes is None:
+        codes = np.zeros((engine.n_samples, basis.shape[1]), engine.dtype)
+    nonnegative_codes(engine, basis, codes)
+    return codes
 
 
 def nonnegative_svd_start(engine: Engine, k: int, weights: FloatArray, found: Axes) -> Start:
     """NMF from the SVD: of each axis and its scores the half, + or −, with more of the data."""
-    root, (axes, scores) = weights[:, None], (factor[:, :k] for factor in found)
-    energies = [half_energy(axes, scores, root, sign) for sign in (1, -1)]
-    signs = np.where(energies[0] >= energies[1], 1, -1)
-    basis, codes = np.maximum(signs * axes, 0), np.maximum(signs * scores, 0)
-    return _contiguous(basis, codes, engine.dtype)
+    axes, scores = found[0][:, :k], found[1]
+    plus, minus = engine.summed(_energies, axes, scores, weights)
+    signs = np.where(plus >= minus, 1, -1)
+    codes = engine.each(lambda own: np.maximum(signs * own[:, : len(signs)], 0), scores)
+    return _contiguous(engine, np.maximum(signs * axes, 0), codes)
 
 
-def half_energy(axes: FloatArray, scores: FloatArray, weights: FloatArray, sign: int) -> FloatArray:
-    """How much of the data lies in one half, + or −, of each axis and its scores."""
-    half_axes, half_scores = np.maximum(sign * axes, 0), np.maximum(sign * scores, 0)
-    energy: FloatArray = (half_axes**2).sum(axis=0) * (weights * half_scores**2).sum(axis=0)
-    return energy
+def _energies(axes: FloatArray, scores: FloatArray, weights: FloatArray) -> FloatArray:
+    """How much of the data lies in each half, + and −, of each axis and its scores."""
+    halves = [
+        (np.maximum(sign * axes, 0) ** 2).sum(axis=0)
+        * (weights[:, None] * np.maximum(sign * scores[:, : axes.shape[1]], 0) ** 2).sum(axis=0)
+        for sign in (1, -1)
+    ]
+    return np.stack(halves)
 
 
 def above_zero(factor: FloatArray) -> FloatArray:
@@ -171,37 +199,51 @@ def above_zero(factor: FloatArray) -> FloatArray:
 
     In proportion to the largest entry: repeated samples and empty features make no difference.
     """
-    raised: FloatArray = np.maximum(factor, factor.dtype.type(LEAST_SHARE) * factor.max())
+    raised: FloatArray = np.maximum(factor, factor.dtype.type(_LEAST_SHARE) * factor.max())
     return raised
 
 
-def unit_free_codes(basis: FloatArray, codes: FloatArray, length: float) -> Start:
+def codes_above_zero(engine: Engine, codes: FloatArray) -> FloatArray:
+    """The same for codes."""
+    largest = max(engine.gather(lambda codes: float(codes.max(initial=0)), codes))
+    raised: FloatArray = engine.each(np.maximum, codes, engine.dtype.type(_LEAST_SHARE * largest))
+    return raised
+
+
+def unit_free_codes(engine: Engine, basis: FloatArray, codes: FloatArray, length: float) -> Start:
     """A start from axes of length one, with the unit of X in the basis, where penalties expect it.
 
     ``length`` is the typical length of a sample; of it a power of two is taken, so that no digit
     changes.
     """
     unit = basis.dtype.type(power_of_two(length))
-    return basis * unit, codes / unit
+    return basis * unit, engine.each(np.divide, codes, unit)
 
 
 def typical_residual(engine: Engine, k: int, found: Axes, share: FloatArray | None) -> float:
     """The median distance of a sample from the span of the k leading directions of X."""
-    scores = found[1][:, :k]
-    left = engine.squares - np.einsum("ij,ij->i", scores, scores)
-    return weighted_median(np.sqrt(np.maximum(left, 0)), share)
+    return _median(engine, engine.each(_left_over, engine.squares, found[1], k), share)
+
+
+def _left_over(squares: FloatArray, scores: FloatArray, k: int) -> FloatArray:
+    left = squares - np.einsum("ij,ij->i", scores[:, :k], scores[:, :k])
+    return np.asarray(np.sqrt(np.maximum(left, 0)))
 
 
 def typical_spread(engine: Engine, weights: FloatArray, share: FloatArray | None) -> float:
     """The median distance of a sample from the mean of the weighted samples."""
-    centre = engine.adjoint_times(weights[:, None]) / weights.sum()
-    return weighted_median(distances_from(engine, centre), share)
+    centre = engine.adjoint_times(weights) / engine.summed(np.sum, weights)
+    return _median(engine, engine.each(_distances_from, engine, centre[:, None]), share)
 
 
-def distances_from(engine: Engine, centre: FloatArray) -> FloatArray:
+def _distances_from(engine: Engine, centre: FloatArray) -> FloatArray:
     """Of all samples from a point, given as a column."""
     squares = engine.squares - 2 * engine.times(centre)[:, 0] + float(np.vdot(centre, centre))
     return np.asarray(np.sqrt(np.maximum(squares, 0)))
+
+
+def _median(engine: Engine, values: FloatArray, share: FloatArray | None) -> float:
+    return weighted_median(engine.brought(values), None if share is None else engine.brought(share))
 
 
 def kmeans_start(
@@ -216,22 +258,19 @@ def kmeans_start(
     basis = np.ascontiguousarray(centres.T, engine.dtype)
     lengths = np.linalg.norm(basis, axis=0)
     basis[:, lengths < _TOO_SHORT * lengths.max()] = 0
-    codes = np.zeros((engine.n_samples, k), engine.dtype)
-    nonnegative_codes(engine, basis, codes)
-    codes *= 0.5
+    codes = 0.5 * least_squares_codes(engine, basis)
     codes[np.arange(engine.n_samples), labels] += 0.5
     return basis, codes
 
 
 def exemplar_start(engine: Engine, k: int, rng: np.random.RandomState | None) -> Start:
     """k samples, far from each other, as the basis; non-negative least squares for the codes."""
-    short = engine.squares < _TOO_SHORT**2 * engine.squares.max()
+    squares = engine.brought(engine.squares)
+    short = squares < _TOO_SHORT**2 * squares.max()
     chosen = _spread_samples(engine, k, short, rng)
     basis = np.ascontiguousarray(engine.chosen(chosen).T)
     basis[:, short[chosen]] = 0
-    codes = np.zeros((engine.n_samples, k), engine.dtype)
-    nonnegative_codes(engine, basis, codes)
-    return basis, codes
+    return basis, engine.each(least_squares_codes, engine, basis)
 
 
 def _spread_samples(
@@ -243,7 +282,8 @@ def _spread_samples(
     the farthest but for the farthest tenth, which may be outliers. ``short`` ones are taken where
     there are too few others.
     """
-    n, squares, others = engine.n_samples, engine.squares.astype(np.float64), np.flatnonzero(~short)
+    squares, others = engine.brought(engine.squares).astype(np.float64), np.flatnonzero(~short)
+    n = len(squares)
     if rng is None:
         first = np.argsort(squares[others], kind="stable")[len(others) // 2]
     else:
@@ -252,7 +292,7 @@ def _spread_samples(
     nearest = np.full(n, np.inf)
     while len(chosen) < k:
         last = chosen[-1]
-        products = engine.times(engine.chosen([last]).T).ravel()
+        products = engine.brought(engine.times(engine.chosen([last]).T)).ravel()
         distances = np.sqrt(np.maximum(squares + squares[last] - 2 * products, 0))
         nearest = np.minimum(nearest, distances)
         nearest[chosen] = nearest[short] = 0
@@ -268,5 +308,6 @@ def _spread_samples(
     return chosen
 
 
-def _contiguous(basis: FloatArray, codes: FloatArray, dtype: Any) -> Start:
-    return np.ascontiguousarray(basis, dtype), np.ascontiguousarray(codes, dtype)
+def _contiguous(engine: Engine, basis: FloatArray, codes: FloatArray) -> Start:
+    dtype = engine.dtype
+    return np.ascontiguousarray(basis, dtype), engine.each(np.ascontiguousarray, codes, dtype)
