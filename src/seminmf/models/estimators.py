@@ -12,7 +12,7 @@ from .._files import PathLike
 from ..problem.losses import Loss, Norm
 from ..problem.penalties import CodesPenalty
 from .docs import documented
-from .factorization import _Factorization
+from .streaming import _Streaming
 
 if TYPE_CHECKING:
     from ..solve.loop import Callback
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False)
-class _PlainFactorization(_Factorization):
+class _PlainFactorization(_Streaming):
     """Parameters that all models have."""
 
     n_components: int = 2
@@ -49,7 +49,7 @@ class NMF(_PlainFactorization):
     Minimises ‖X − V Uᵀ‖²_F over U ≥ 0, V ≥ 0, for X ≥ 0.
     """
 
-    _parts: ClassVar[dict[str, Any]] = {**_Factorization._parts, "nonnegative": True}
+    _parts: ClassVar[dict[str, Any]] = {**_Streaming._parts, "nonnegative": True}
 
 
 @documented
