@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numba import njit
 
-from seminmf.compiled import codes, loops, products
+from seminmf.compiled import codes, edges, loops, products
 from seminmf.compiled.blas import blas_add_cross, blas_times, product_address
 from seminmf.compiled.jit import borrowing
-from seminmf.compiled.simd import distances, tiles
 from seminmf.compiled.simd import rows as vectors
+from seminmf.compiled.simd import tiles
 from seminmf.compiled.simd.lanes import WIDTH
 from seminmf.compiled.simd.tiles import TILE
 from seminmf.data.storage import storage_of
@@ -64,7 +64,7 @@ def weighted_rows(
 
 @njit
 def squared_distances(rows: Any, pairs: Any, squares: Any) -> None:
-    distances.squared_distances(rows, pairs, squares)
+    edges._squared_distances(rows, pairs, squares)
 
 
 @njit

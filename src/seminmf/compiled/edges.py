@@ -8,8 +8,6 @@ from numba import types
 from .apart import Apart
 from .jit import inner
 from .measures import measure
-from .simd.distances import squared_distances
-from .simd.lanes import WIDTH
 from .views import part, rows_of
 
 # Edges for which the measure is called together.
@@ -19,16 +17,12 @@ EDGES_AT_ONCE = 512
 @inner
 def _squared_distances(codes, pairs, squares):
     """‖v_i − v_j‖² for each of the ``pairs``."""
-    k = codes.shape[1]
-    if min(k, pairs.shape[0]) * codes.itemsize >= WIDTH:
-        squared_distances(codes, pairs, squares)
-    else:
-        for b in range(pairs.shape[0]):
-            total = 0.0
-            for q in range(k):
-                difference = codes[pairs[b, 0], q] - codes[pairs[b, 1], q]
-                total += difference * difference
-            squares[b] = total
+    for b in range(pairs.shape[0]):
+        i, j, total = np.uint64(pairs[b, 0]), np.uint64(pairs[b, 1]), codes.dtype.type(0)
+        for q in range(codes.shape[1]):
+            difference = codes[i, q] - codes[j, q]
+            total += difference * difference
+        squares[b] = total
 
 
 @partial(Apart, returns=types.float64)

@@ -3,8 +3,6 @@ on strings for that for seconds.
 """
 
 from .jit import inner
-from .simd.lanes import WIDTH
-from .simd.rows import scale_rows
 from .views import line_of
 
 
@@ -40,12 +38,9 @@ def sum_of(numbers):
 @inner
 def scale(factors, rows, out):
     """``out[i] = factors[i] · rows[i]``, into the first columns of ``out``."""
-    if rows.shape[1] == out.shape[1] and rows.shape[1] * rows.itemsize >= WIDTH:
-        scale_rows(factors, rows, out)
-    else:
-        for i in range(rows.shape[0]):
-            for q in range(rows.shape[1]):
-                out[i, q] = factors[i] * rows[i, q]
+    for i in range(rows.shape[0]):
+        for q in range(rows.shape[1]):
+            out[i, q] = factors[i] * rows[i, q]
 
 
 @inner

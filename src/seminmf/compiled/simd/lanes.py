@@ -83,23 +83,10 @@ class Lanes:
         product = self.builder.fmul(left, right, flags=FAST)
         return self.builder.fadd(total, product, flags=FAST)
 
-    def not_before(self, first: Any) -> Any:
-        """The lanes from number ``first`` on."""
-        limit = self.spread(first)
-        numbers = ir.Constant(limit.type, list(range(self.count)))
-        return self.builder.icmp_signed(">=", numbers, limit)
-
     def bits(self, lanes: Any) -> Any:
         """Which lanes are true, as the bits of a number; the first is the lowest."""
         number = self.builder.bitcast(lanes, ir.IntType(self.count))
         return self.builder.zext(number, INDEX)
-
-    def total(self, vectors: list[Any]) -> Any:
-        """Their sum, in pairs; there are as many as lanes."""
-        while len(vectors) > 1:
-            pairs = zip(vectors[::2], vectors[1::2], strict=True)
-            vectors = [self.builder.fadd(a, b, flags=FAST) for a, b in pairs]
-        return vectors[0]
 
 
 def spread(builder: Any, value: Any, count: int) -> Any:

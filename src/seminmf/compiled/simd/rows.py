@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .lanes import FAST, INDEX, Lanes, blocks, loop, pieces, unpacked
+from .lanes import FAST, INDEX, Lanes, loop, pieces, unpacked
 
 # Vectors of sums in registers.
 _OF_ROW = 8
@@ -102,33 +102,6 @@ def weighted_rows(
     graph = indptr, indices, weights
     arguments = rows, which, types.int64, types.int64, *graph, factors, sums, totals
     return types.void(*arguments), generate
-
-
-@intrinsic
-def scale_rows(typing, factors, rows, out):
-    """``out[i] = factors[i] · rows[i]``. A row must fill at least one vector."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        factors, rows, out = unpacked(context, builder, signature, arguments)
-        lanes = Lanes(context, builder, signature.args[1].dtype)
-        count, length = (builder.extract_value(rows.shape, axis) for axis in (0, 1))
-
-        def row(i: Any, _: list[Any]) -> list[Any]:
-            factor = lanes.load_spread(factors.data, i)
-            place = builder.mul(i, length)
-
-            def components(column: Any) -> None:
-                offset = builder.add(place, column)
-                value = lanes.load(rows.data, offset)
-                lanes.store(builder.fmul(factor, value, flags=FAST), out.data, offset)
-
-            blocks(builder, length, lanes.count, components)
-            return []
-
-        loop(builder, INDEX(0), count, 1, [], row)
-        return context.get_dummy_value()
-
-    return types.void(factors, rows, out), generate
 
 
 @intrinsic
