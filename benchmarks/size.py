@@ -1,8 +1,8 @@
 """How large the package is, by its parts: ``python -m benchmarks.size [SRC]``.
 
-SRC is the folder ``src/seminmf`` of any checkout; without it that of this one. Lines are those of the
-files; code is what is left without blank lines, comments and docstrings. The core is all but what
-reads, talks, draws and tells.
+SRC is the folder ``src/seminmf`` of any checkout; without it that of this one. Lines are those of
+the files; code is what is left without blank lines, comments and docstrings. The core is all but
+what reads, talks, draws and tells.
 """
 
 from __future__ import annotations

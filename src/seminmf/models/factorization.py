@@ -18,9 +18,8 @@ from .._files import PathLike
 from .._types import FloatArray
 from .._words import counted
 from ..problem.losses import Norm, SquaredNorm
-from . import searches
 from .display import Displayed
-from .persistence import Saveable
+from .persistence import REMEDY, Saveable
 from .samples import check_in_memory, check_samples, check_weights, is_dask_array
 from .validation import DTYPES, check_flag, check_integer, check_number, drawn_seed
 from .watching import watched
@@ -52,7 +51,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         "codes_penalty": None,
     }  # fmt: skip
 
-    _remedies: ClassVar[dict[str, str]] = {"graph": searches.REMEDY}
+    _remedies: ClassVar[dict[str, str]] = {"graph": REMEDY}
 
     n_components: int
     callback: Callback | None

@@ -4,8 +4,9 @@ A file holds ``seminmf-model.json`` and the arrays it refers to as ``arrays/….
 not compressed, and ends with a SHA-256 of everything before it. What a model is made of is not
 known here: a class takes part by inheriting from `Saveable`, which stores its parameters and its
 fitted attributes. One with more to store overrides `_saved_state` and `_restore_state`.
-A fitted search for neighbours (`searches`) is fitted again when the file is opened, to the samples
-that stand beside it in the state under the name of `_TRAINING`.
+A search for neighbours of scikit-learn's is stored as its class and its parameters. One that was
+fitted is fitted again when the file is opened, to the samples that stand beside it in the state
+under the name of `_TRAINING`, and finds the same neighbours.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._files import PathLike
 from ..problem import losses, penalties  # noqa: F401 - so that their classes are known
 from ..problem.parts import Part
-from . import searches
 from .container import (
     FORMAT_VERSION,
     Arrays,
@@ -44,6 +44,25 @@ _TRAINING = "training"
 # How many training samples a file keeps, by the name of the choice; None: all.
 LANDMARKS = 500
 _KEPT: dict[str, int | None] = {"all": None, "landmarks": LANDMARKS, "none": 0}
+
+
+# What to do about a search for neighbours of another kind, or a parameter that is a function.
+REMEDY = (
+    "; of the searches for neighbours only scikit-learn's KNeighborsTransformer and "
+    "RadiusNeighborsTransformer can be, with parameters that are no functions: fit with one of "
+    'these, with graph="auto" or graph="knn", or with the matrix graph=transformer.fit_transform(X)'
+)
+
+
+def _searches() -> dict[str, type]:
+    from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
+
+    return {cls.__name__: cls for cls in (KNeighborsTransformer, RadiusNeighborsTransformer)}
+
+
+def _is_search(value: Any) -> bool:
+    """Whether it is one of the classes itself: a class derived from one may do anything."""
+    return type(value) in _searches().values()
 
 
 class Saveable:
@@ -236,21 +255,19 @@ def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
         return {"$csr": parts, "shape": list(value.shape), "matrix": matrix}
     if isinstance(value, np.random.RandomState):
         return {"$random": _pack(value.get_state(legacy=False), arrays, where)}
-    if isinstance(value, Part):
-        parameters = value.get_params(deep=False)
-        packed = {name: _pack(item, arrays, f"{where}.{name}") for name, item in parameters.items()}
-        return {"$part": value.name_in_files(), "parameters": packed}
     if isinstance(value, Saveable):
         return {"$model": _pack_model(value, arrays, f"{where}.")}
-    if searches.is_search(value):
-        remedy = remedy or searches.REMEDY
+    if not remedy and hasattr(value, "fit_transform"):
+        remedy = REMEDY
+    if isinstance(value, Part) or _is_search(value):
+        kind, name = "$neighbours", type(value).__name__
+        if isinstance(value, Part):
+            kind, name = "$part", value.name_in_files()
         parameters = {
             name: _pack(item, arrays, f"{where}.{name}", remedy)
             for name, item in value.get_params(deep=False).items()
         }
-        return {"$neighbours": type(value).__name__, "parameters": parameters}
-    if not remedy and hasattr(value, "fit_transform"):
-        remedy = searches.REMEDY
+        return {kind: name, "parameters": parameters}
     raise ValueError(
         f"{where}: a {type(value).__name__} cannot be stored in a model file"
         f"{remedy or ', which holds numbers, strings, arrays and sparse matrices only'}."
@@ -260,7 +277,7 @@ def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
 def _with_fits(values: dict[str, Any], packed: dict[str, Any], where: str) -> dict[str, Any]:
     """Packed values, where fitted searches for neighbours say what they were fitted to."""
     for key, value in values.items():
-        if searches.is_search(value) and hasattr(value, "n_samples_fit_"):
+        if _is_search(value) and hasattr(value, "n_samples_fit_"):
             if _TRAINING not in values:
                 raise ValueError(
                     f"{where}[{key!r}]: a fitted {type(value).__name__} cannot be stored without "
@@ -309,30 +326,22 @@ def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
         state = np.random.RandomState()
         state.set_state(_unpack(content, arrays))
         return state
-    if kind == "$part":
-        if content not in Part.known:
-            raise _UnknownPartError(content)
-        parameters = {name: _unpack(item, arrays) for name, item in value["parameters"].items()}
-        return Part.known[content](**parameters)
     if kind == "$model":
         return _unpack_model(content, arrays)
-    if kind == "$neighbours":
-        return _unpack_search(content, value["parameters"], arrays)
+    if kind in ("$part", "$neighbours"):
+        ours = kind == "$part"
+        known: dict[str, Any] = {**Part.known} if ours else _searches()
+        if content not in known:
+            raise _UnknownPartError(content) if ours else _UnknownClassError(content)
+        parameters = {name: _unpack(item, arrays) for name, item in value["parameters"].items()}
+        return known[content](**parameters)
     raise ValueError(f"{kind!r} is not a kind of value")
-
-
-def _unpack_search(name: str, packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    parameters = {key: _unpack(value, arrays) for key, value in packed.items()}
-    try:
-        return searches.make(name, parameters)
-    except KeyError:
-        raise _UnknownClassError(name) from None
 
 
 def _fitted(values: dict[str, Any], packed: dict[str, Any]) -> dict[str, Any]:
     """The inverse of `_with_fits`: what says that it was fitted is fitted again."""
     for key, item in packed.items():
-        if isinstance(item, dict) and "fitted_to" in item and searches.is_search(values[key]):
+        if isinstance(item, dict) and "fitted_to" in item and _is_search(values[key]):
             values[key].fit(values[item["fitted_to"]])
     return values
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from hashlib import sha256
 from typing import Any, Self
 
@@ -39,6 +40,7 @@ def _fingerprint(y: Any) -> str:
     return sha256(repr(None if y is None else np.asarray(y).tolist()).encode()).hexdigest()
 
 
+@dataclass(eq=False, repr=False)
 class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
     """Chooses the number of parts and the strength of a model, and says why.
 
@@ -105,28 +107,16 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
     3
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        candidates: Any = None,
-        strengths: Any = None,
-        scoring: Any = "adjusted_rand_score",
-        n_runs: int = 10,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Step], object] | None = None,
-        checkpoint: PathLike | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.candidates = candidates
-        self.strengths = strengths
-        self.scoring = scoring
-        self.n_runs = n_runs
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.checkpoint = checkpoint
+    estimator: Any = None
+    _: KW_ONLY
+    candidates: Any = None
+    strengths: Any = None
+    scoring: Any = "adjusted_rand_score"
+    n_runs: int = 10
+    random_state: Any = None
+    n_jobs: int | None = None
+    callback: Callable[[Step], object] | None = None
+    checkpoint: PathLike | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose.
