@@ -152,6 +152,9 @@ class RemoteRows:
     ) -> Statistics:
         return self._ask(_Order("advance", basis, omega, alpha, penalty, eta))
 
+    def solve(self, *numbers: float) -> None:
+        """The moments are with who asks, and so is the basis that solves their system."""
+
     def accept(self, eta: float) -> None:
         self._tell()
         self._accepted = eta
