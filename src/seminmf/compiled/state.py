@@ -6,7 +6,7 @@ from struct import Struct
 
 from .structures import Structure
 
-_NUMBERS_OF_STEP = Struct("=q6d")
+_NUMBERS_OF_STEP = Struct("=2q6d")
 
 
 class Samples(Structure):
@@ -110,16 +110,16 @@ class Step(Structure):
     """
 
     fields = (
-        "rule", "sweeps", "root", "solves", "alpha", "penalty", "start_eta", "eta", "beta", "floor",
+        "sweeps", "root", "rule", "solves", "alpha", "penalty", "start_eta", "eta", "beta", "floor",
     )  # fmt: skip
 
     def change(
-        self, alpha: float, penalty: float, start_eta: float = 0.0, eta: float = 0.0,
+        self, rule: int, alpha: float, penalty: float, start_eta: float = 0.0, eta: float = 0.0,
         beta: float = 0.0, floor: float = 0.0, *, solves: bool = False,
     ) -> None:  # fmt: skip
-        """The numbers of the next call: the last seven fields, behind three of eight bytes."""
+        """The numbers of the next call: the last eight fields, behind two of eight bytes."""
         _NUMBERS_OF_STEP.pack_into(
-            self._slots, 24, solves, alpha, penalty, start_eta, eta, beta, floor
+            self._slots, 16, rule, solves, alpha, penalty, start_eta, eta, beta, floor
         )
 
 

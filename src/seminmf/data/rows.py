@@ -14,11 +14,11 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ..compiled import state
 from ..compiled.codes import DESCEND, MEASURE, MULTIPLY, SUM
-from ..compiled.iteration import EDGES_PER_ITEM, iteration, phases_of
-from ..compiled.kernels import NO_KERNELS, find_kernels
+from ..compiled.iteration import EDGES_PER_ITEM, phases_of
+from ..compiled.kernels import NO_KERNELS, find_iteration, find_kernels
 from ..compiled.products import padded_width
 from ..compiled.rooms import Sizes, make_basis_room, make_room, no_basis_room, no_graph
-from ..compiled.state import Point, Step
+from ..compiled.state import Point
 from .cutting import cut_each_chunk, largest_part
 
 if TYPE_CHECKING:
@@ -43,13 +43,9 @@ class Rule:
     def step(self, alpha: float = 0.0) -> state.Step:
         """For compiled code; `state.Step.change` has the other numbers of a call."""
         return state.Step(
-            rule=self.kind, sweeps=self.sweeps, root=self.root, solves=False, alpha=alpha,
+            sweeps=self.sweeps, root=self.root, rule=self.kind, solves=False, alpha=alpha,
             penalty=0.0, start_eta=0.0, eta=0.0, beta=0.0, floor=0.0,
         )  # fmt: skip
-
-
-# Passes that change no codes.
-_MEASURING, _SUMMING = Rule(MEASURE), Rule(SUM)
 
 
 @dataclass(slots=True)
@@ -174,7 +170,7 @@ class Rows:
         bases = _bases(engine.n_features, k, padded_width(k, engine.dtype), engine.dtype)
         self._points = _points(engine.n_samples, bases, codes, self._graph.base, self._keeps)
         self._turn, self._start_eta = 0, 0.0
-        self._step, self._measuring, self._summing = rule.step(), _MEASURING.step(), _SUMMING.step()
+        self._step = rule.step()
         self.enter(engine, terms)
 
     @property
@@ -228,7 +224,9 @@ class Rows:
             )
             for thread in range(engine.team.crew.helpers + 1)
         ]  # fmt: skip
-        find_kernels(self._run, self._rooms[0], self._current, self._step, dtype)
+        kinds = self._run, self._rooms[0], self._current, self._step
+        find_kernels(*kinds, dtype)
+        self._iteration = find_iteration(*kinds)
 
     def begins_again(self, codes: FloatArray) -> bool:
         """Start from other codes, if there is room for them."""
@@ -249,16 +247,16 @@ class Rows:
     ) -> Statistics:
         """Everything that follows from the basis and the current codes, and the moments at them."""
         self._show(self._current, basis, omega)
-        self._measuring.change(alpha, penalty)
-        return self._pass(self._current, self._measuring)
+        self._step.change(MEASURE, alpha, penalty)
+        return self._pass(self._current)
 
     def advance(
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float, eta: float
     ) -> Statistics:
         """New codes into the trial point, and the moments at the point beyond them by ``eta``."""
         self._show(self._trial, basis, omega)
-        self._step.change(alpha, penalty, self._start_eta, eta)
-        return self._pass(self._trial, self._step)
+        self._step.change(self._rule.kind, alpha, penalty, self._start_eta, eta)
+        return self._pass(self._trial)
 
     def solve(
         self, alpha: float, penalty: float, eta: float, beta: float, floor: float
@@ -271,8 +269,9 @@ class Rows:
             self._run.set_structure(
                 "solving", make_basis_room(*self._sums.moment.shape, self._engine.dtype)
             )
-        self._step.change(alpha, penalty, self._start_eta, eta, beta, floor, solves=True)
-        found = self._pass(self._trial, self._step)
+        rule, start_eta = self._rule.kind, self._start_eta
+        self._step.change(rule, alpha, penalty, start_eta, eta, beta, floor, solves=True)
+        found = self._pass(self._trial)
         return found if found.basis_penalty >= 0 else None
 
     def accept(self, eta: float) -> None:
@@ -284,7 +283,8 @@ class Rows:
         """Have the next step start from the current codes themselves; returns their moments."""
         self._trial.codes[:] = self._current.codes
         self._start_eta = 0.0
-        found = self._pass(self._current, self._summing)
+        self._step.change(SUM, 0.0, 0.0)
+        found = self._pass(self._current)
         return found.moment, found.gram
 
     def take(
@@ -343,11 +343,12 @@ class Rows:
         place.lengths[:] = np.sqrt(omega.diagonal().astype(np.float64))
         self._sums.totals[3] = place.lengths.sum()
 
-    def _pass(self, new: Point, step: Step) -> Statistics:
-        arguments, sums = (self._run, self._current, new, step), self._sums
+    def _pass(self, new: Point) -> Statistics:
+        arguments, sums = (self._run, self._current, new, self._step), self._sums
+        call = self._engine.team.call
         for window in self._engine.storage.windows():
             window.show(self._run.samples, self._cuts)
-            self._engine.team.call(iteration, self._rooms, arguments, self._phases)
+            call(self._iteration, self._rooms, arguments, self._phases)
             loss, graph_penalty, codes_penalty, basis_penalty = sums.totals.tolist()
             if basis_penalty < 0:  # there is no basis to go on with
                 break

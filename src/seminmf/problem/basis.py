@@ -35,6 +35,13 @@ from ..data import Rule
 _UNUSED = {8: 1e-200, 4: 1e-30}
 
 
+def lengths_of(U: FloatArray) -> FloatArray:
+    """Of the vectors of a basis, in double precision, whose range their squares do not leave."""
+    exact = U.astype(np.float64, copy=False)
+    lengths: FloatArray = np.sqrt((exact * exact).sum(axis=0))
+    return lengths
+
+
 class Basis:
     """A basis U with what follows from it: Ω = UᵀU, and the lengths of its vectors."""
 

@@ -120,17 +120,26 @@ class _Beginning:
         self._directions: tuple[Engine, Axes] | None = None
         self.plan = plan if plan.loss.is_resolved else self._with_scale(plan)
 
-    @cached_property
+    @property
+    def nothing(self) -> float:
+        """The loss at U = 0."""
+        return self._at_zero[0]
+
+    @property
     def _weights(self) -> FloatArray:
         """Those of the loss at U = 0."""
-        return self._weights_of(self.plan.loss, self.plan)
+        return self._at_zero[1]
 
-    def _weights_of(self, loss: Loss, plan: Plan) -> FloatArray:
-        return loss.weights(np.sqrt(self._engine.squares), SHORTEST * plan.length, self._share)
+    @cached_property
+    def _at_zero(self) -> tuple[float, FloatArray]:
+        return self._measured(self.plan.loss, self.plan)
+
+    def _measured(self, loss: Loss, plan: Plan) -> tuple[float, FloatArray]:
+        return loss.measure(np.sqrt(self._engine.squares), self._share, SHORTEST * plan.length)
 
     def _with_scale(self, plan: Plan) -> Plan:
         """With a number for the scale of the loss."""
-        weights, k = self._weights_of(Norm(), plan), plan.n_components
+        weights, k = self._measured(Norm(), plan)[1], plan.n_components
         found = leading_axes(self._engine, k, weights)
         typical = starts.typical_residual(self._engine, k, found, self._share)
         return with_typical(plan, typical, self._engine.dtype)
@@ -277,7 +286,6 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
         minimised = partial(
             Objective, plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
         )
-        nothing = plan.loss.total(np.sqrt(engine.squares), share)
         if found is not None and "best" in found:
             best = Solution.restored(
                 found["best"], beginning.known_space(found["best"]), minimised()
@@ -306,7 +314,7 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
             found = None
             if plan.solver == "cd":
                 finish = Finish(
-                    scheme, graph, share, objective, plan.length, nothing, plan.stopping,
+                    scheme, graph, share, objective, plan.length, beginning.nothing, plan.stopping,
                     plan.callback,
                 )  # fmt: skip
                 solution = finish.thaw(solution, number)

@@ -71,12 +71,13 @@ def svd_start(
     scores *= flip
     first = scores[:, :1]
     if first.min() > 0:
-        near = first[:, 0] < NEAR_ORIGIN * float(weights @ first[:, 0] / weights.sum())
+        least = NEAR_ORIGIN * float(weights @ first[:, 0] / weights.sum())
         lifts = np.zeros(scores.shape[1], engine.dtype)
         for rows in _pieces(len(scores)):
-            far = rows.start + np.flatnonzero(~near[rows])
-            ratios = scores[far] / first[far]
-            np.maximum(lifts, -ratios.min(axis=0, initial=0), out=lifts)
+            far = np.where(first[rows] < least, engine.dtype.type(np.inf), first[rows])
+            # Along columns, a minimum is several times faster than along short rows.
+            ratios = np.ascontiguousarray((scores[rows] / far).T)
+            np.maximum(lifts, -ratios.min(axis=1), out=lifts)
         basis, codes = lifted_basis(axes, lifts), lifted_codes(scores, lifts)
     elif k == 1:
         codes, basis = np.maximum(scores, 0), axes
