@@ -6,8 +6,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import from_dtype, types
 
 from . import state
+from .apart import kind_of
+from .basis import basis_solution
 from .blas import product_address
 from .codes import tile_rows
 from .edges import EDGES_AT_ONCE
@@ -47,13 +50,35 @@ def make_room(
     )  # fmt: skip
 
 
-def make_basis_room(m: int, k: int) -> state.BasisRoom:
-    """Room for a basis of m features and k components."""
+@lru_cache(maxsize=4)
+def _solver(dtype: Any) -> int:
+    """The address of `basis_solution` for moments of this type."""
+    vector, matrix = (types.Array(types.float64, axes, "C") for axes in (1, 2))
+    own = types.Array(from_dtype(dtype), 2, "C")
+    room = kind_of(no_basis_room())
+    number = types.float64
+    return basis_solution.address(own, own, number, number, vector, room, own, own, vector)
+
+
+def make_basis_room(m: int, k: int, dtype: Any = None) -> state.BasisRoom:
+    """Room for a basis of m features and k components; with a type, for compiled code, too."""
     return state.BasisRoom(
         diagonal=np.empty(k), negative=np.empty((k, k)), tile=np.zeros((k, TILE)),
         solution=np.empty((m, k)), products=np.empty((k, k)), features=np.arange(m),
         blas=product_address(np.float64), add_cross=cross_kernel(np.float64),
+        solve=0 if dtype is None else _solver(dtype),
     )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def no_basis_room() -> state.BasisRoom:
+    return make_basis_room(0, 0)
+
+
+@lru_cache(maxsize=4)
+def no_basis(dtype: Any) -> state.Basis:
+    nothing = np.zeros((0, 0), dtype)
+    return state.Basis(U=nothing, omega=nothing, lengths=np.zeros(0))
 
 
 def no_graph(dtype: Any) -> state.Graph:
@@ -87,4 +112,5 @@ def run_without_samples(count: int, dtype: Any) -> state.Run:
             moment=rows, gram=rows,
         ),
         kernels=NO_KERNELS, phi=rows, fit=np.empty(count, dtype), gathered=rows,
+        solving=no_basis_room(),
     )  # fmt: skip

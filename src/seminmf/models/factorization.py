@@ -132,7 +132,8 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.components_ = np.ascontiguousarray(solution.basis.T)
         self.codes_ = solution.codes
         self.codes_ += 0  # no −0.0
-        self.n_active_ = int((self.components_.any(axis=1) & self.codes_.any(axis=0)).sum())
+        used = self.codes_.sum(axis=0) > 0  # `any` along columns takes three times as long
+        self.n_active_ = int((self.components_.any(axis=1) & used).sum())
         self.residuals_ = solution.residuals
         self.objective_history_ = np.array(solution.history)
         self.objective_ = solution.objective

@@ -17,16 +17,29 @@ from ..compiled import state
 from ..compiled.basis import (
     RANK_TOLERANCE,
     SINGLE_RANK_TOLERANCE,
+    basis_solution,
     nonnegative_basis,
-    solve_basis,
 )
 from ..compiled.kernels import find_kernels
-from ..compiled.rooms import Sizes, make_basis_room, make_room, run_without_samples
+from ..compiled.rooms import (
+    Sizes,
+    make_basis_room,
+    make_room,
+    no_basis,
+    run_without_samples,
+)
 from ..data import Rule
 
 # Parts with so small a share of the weighted squares of the codes count as unused: vectors for them
 # would leave the range of numbers. By the bytes of a number.
 _UNUSED = {8: 1e-200, 4: 1e-30}
+
+
+def lengths_of(U: FloatArray) -> FloatArray:
+    """Of the vectors of a basis, in double precision, whose range their squares do not leave."""
+    exact = U.astype(np.float64, copy=False)
+    lengths: FloatArray = np.sqrt((exact * exact).sum(axis=0))
+    return lengths
 
 
 class Basis:
@@ -86,8 +99,10 @@ class LeastSquaresBasis:
         self, moment: FloatArray, gram: FloatArray, basis: Basis, beta: float, floor: float
     ) -> Basis:
         updated, omega = np.empty_like(moment), np.empty(gram.shape, moment.dtype)
-        lengths, room = basis.lengths.copy(), self._room(*moment.shape)
-        total = solve_basis(moment, gram, beta, floor, lengths, room, updated, omega)
+        lengths, room = np.empty_like(basis.lengths), self._room(*moment.shape)
+        total = basis_solution(
+            moment, gram, beta, floor, basis.lengths, room, updated, omega, lengths
+        )
         if total >= 0:
             return Basis(updated, omega, lengths, total)
         updated = basis.U.copy()
@@ -107,7 +122,7 @@ class NonnegativeBasis:
     """The basis by the same rule as the codes: the problem is the same with X transposed."""
 
     def __init__(self, rule: Rule) -> None:
-        self._step = rule.step(0.0, 0.0, 0.0, 0.0)
+        self._step = rule.step()
 
     def step(
         self, moment: FloatArray, gram: FloatArray, basis: Basis, beta: float, floor: float
@@ -116,8 +131,8 @@ class NonnegativeBasis:
         updated, nothing = basis.U.copy(), np.zeros(0, dtype)
         old, new = (
             state.Point(
-                codes=factor, residuals=nothing, weights=nothing, edges=nothing,
-                following=factor[:0],
+                basis=no_basis(dtype), codes=factor, residuals=nothing, weights=nothing,
+                edges=nothing, following=factor[:0],
             )
             for factor in (basis.U, updated)
         )  # fmt: skip

@@ -131,13 +131,24 @@ class _Beginning:
         self.plan = plan if plan.loss.is_resolved else self._with_scale(plan)
 
     @cached_property
+    def _lengths(self) -> FloatArray:
+        """Of the samples."""
+        lengths: FloatArray = self._engine.each(np.sqrt, self._engine.squares)
+        return lengths
+
+    @cached_property
+    def nothing(self) -> float:
+        """The loss at U = 0."""
+        return float(self._engine.summed(self.plan.loss.total, self._lengths, self._share))
+
+    @cached_property
     def _weights(self) -> FloatArray:
         """Those of the loss at U = 0."""
         return self._weights_of(self.plan.loss, self.plan)
 
     def _weights_of(self, loss: Loss, plan: Plan) -> FloatArray:
-        lengths, least = self._engine.each(np.sqrt, self._engine.squares), SHORTEST * plan.length
-        weights: FloatArray = self._engine.each(loss.weights, lengths, least, self._share)
+        least = SHORTEST * plan.length
+        weights: FloatArray = self._engine.each(loss.weights, self._lengths, least, self._share)
         return weights
 
     def _with_scale(self, plan: Plan) -> Plan:
@@ -288,8 +299,6 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
         minimised = partial(
             Objective, plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
         )
-        lengths = engine.each(np.sqrt, engine.squares)
-        nothing = float(engine.summed(plan.loss.total, lengths, share))
         if found is not None and "best" in found:
             best = Solution.restored(
                 found["best"], beginning.known_space(found["best"]), minimised()
@@ -318,7 +327,7 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
             found = None
             if plan.solver == "cd":
                 finish = Finish(
-                    scheme, graph, share, objective, plan.length, nothing, plan.stopping,
+                    scheme, graph, share, objective, plan.length, beginning.nothing, plan.stopping,
                     plan.callback,
                 )  # fmt: skip
                 solution = finish.thaw(solution, number)

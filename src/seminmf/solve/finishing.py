@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from .._types import FloatArray
 from ..data import Engine, Space
 from ..graph.prepared import NeighbourGraph
+from ..problem.basis import lengths_of
 from ..problem.losses import Huber, Norm
 from ..problem.objective import Objective
 from .descent import Descent, Scheme
@@ -56,7 +57,7 @@ def exact_codes(solution: Solution) -> tuple[FloatArray, FloatArray]:
     others, are zero: codes that use them would be enormous.
     """
     engine = solution.space.engine
-    lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
+    lengths = lengths_of(solution.basis)
     used = lengths * _largest(engine, solution.codes)
     least = ROUND_OFF[solution.basis.itemsize]
     left = (lengths > least * lengths.max()) | (used > least * used.max())
@@ -186,13 +187,12 @@ class Finish:
         return (
             float(engine.summed(objective.loss.total, residuals, self.share)), graph_penalty,
             float(engine.summed(objective.codes_penalty, codes, self.share)),
-            float(np.linalg.norm(basis.astype(np.float64), axis=0).sum()),
+            float(lengths_of(basis).sum()),
         )  # fmt: skip
 
     def _candidates(self, solution: Solution) -> Iterator[NDArray[np.bool_]]:
         """Sets of parts to try without, the largest first."""
-        lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
-        engine, codes = solution.space.engine, solution.codes
+        engine, codes, lengths = solution.space.engine, solution.codes, lengths_of(solution.basis)
         weights = engine.summed(lambda own: np.ones(len(own), own.dtype) @ own, codes) * lengths
         used = lengths + _largest(engine, codes) > 0
         # A run of a given number of iterations ends where it ends.

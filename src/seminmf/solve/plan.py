@@ -10,7 +10,7 @@ import numpy as np
 
 from .._types import FloatArray
 from ..data import DESCEND, MULTIPLY, Rule
-from ..problem.basis import LeastSquaresBasis, NonnegativeBasis
+from ..problem.basis import LeastSquaresBasis, NonnegativeBasis, lengths_of
 from ..problem.losses import Loss
 from ..problem.objective import PAPER_FLOORS, Floors
 from ..problem.penalties import CodesPenalty
@@ -106,6 +106,8 @@ def with_weights(plan: Plan, weights: Weights) -> Plan:
 
 def code_square(codes: FloatArray) -> float:
     """Σ ‖v_i‖², in double precision: squares of codes may be beyond the range of single."""
+    if codes.itemsize == 8:
+        return float(np.vdot(codes, codes))  # four times as fast for few samples
     return float(np.einsum("ij,ij->", codes, codes, dtype=np.float64))
 
 
@@ -125,5 +127,5 @@ def floors_for(plan: Plan, basis: FloatArray, code: float) -> Floors:
     shortest = share * (plan.length or 1.0)
     if paper:
         return replace(PAPER_FLOORS, residual=max(shortest, PAPER_FLOORS.residual))
-    vector = float(np.linalg.norm(basis.astype(np.float64), axis=0).mean()) or 1.0
+    vector = float(lengths_of(basis).mean()) or 1.0
     return Floors(shortest, share * code, share * vector)

@@ -114,9 +114,9 @@ def _lifts(scores: FloatArray, count: int, nearest: float) -> FloatArray:
     lifts = np.zeros(count, scores.dtype)
     for rows in _pieces(len(scores)):
         some = scores[rows, :count]
-        far = np.flatnonzero(some[:, 0] >= nearest)
-        ratios = some[far] / some[far, :1]
-        np.maximum(lifts, -ratios.min(axis=0, initial=0), out=lifts)
+        far = np.where(some[:, :1] < nearest, scores.dtype.type(np.inf), some[:, :1])
+        # Along columns, a minimum is several times faster than along short rows.
+        np.maximum(lifts, -np.ascontiguousarray((some / far).T).min(axis=1), out=lifts)
     return lifts
 
 
