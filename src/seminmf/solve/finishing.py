@@ -143,6 +143,9 @@ class Finish:
             worse = residuals > solution.residuals
             before = np.where(basis.any(axis=0), solution.codes, 0)
             codes[worse], residuals[worse] = before[worse], solution.residuals[worse]
+            # Of which a part that is gone may have explained something.
+            lost = worse & (before != solution.codes).any(axis=1)
+            residuals[lost] = engine.residuals(basis, before, lost)
             value = objective.total(*self._terms_at(objective, basis, codes, residuals))
         if value <= self._most(solution):
             solution.basis, solution.codes, solution.residuals = basis, codes, residuals
