@@ -105,7 +105,7 @@ class _Fit:
         plan = make_plan(*lengths_of(self.shards))
         if not plan.loss.is_resolved:
             typical = self._typical_residual(plan, Norm())
-            plan = with_typical(plan, typical, self.table.dtype)
+            plan = with_typical(plan, typical)
         if plan.weigh is not None:
             residual = self._typical_residual(plan, plan.loss)
             spread = start.typical_spread(self.shards)

@@ -192,9 +192,7 @@ def _take_space(shard: Shard, space: str) -> None:
 
 
 def _left_over(shard: Shard, k: int) -> tuple[FloatArray, FloatArray | None]:
-    scores = shard.scores[:, :k]
-    left = shard.engine.squares - np.einsum("ij,ij->i", scores, scores)
-    return np.sqrt(np.maximum(left, 0)), shard.share
+    return starts.left_over(shard.engine, shard.scores[:, :k]), shard.share
 
 
 def typical_residual(shards: Shards, shape: tuple[int, int], k: int, dtype: Any) -> float:

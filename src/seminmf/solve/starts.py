@@ -16,6 +16,7 @@ from ..data import Engine, power_of_two
 from ..data.axes import Axes
 from ..data.samples import weighted_median
 from ..problem.basis import Basis, LeastSquaresBasis
+from .plan import ROUND_OFF
 from .projection import nonnegative_codes
 
 # How often both factors are solved for when a start is refined.
@@ -187,9 +188,17 @@ def unit_free_codes(basis: FloatArray, codes: FloatArray, length: float) -> Star
 
 def typical_residual(engine: Engine, k: int, found: Axes, share: FloatArray | None) -> float:
     """The median distance of a sample from the span of the k leading directions of X."""
-    scores = found[1][:, :k]
+    return weighted_median(left_over(engine, found[1][:, :k]), share)
+
+
+def left_over(engine: Engine, scores: FloatArray) -> FloatArray:
+    """Distances of samples from a span in which they have these scores.
+
+    They come from a difference of squares, which has half the digits: less than these is zero.
+    """
     left = engine.squares - np.einsum("ij,ij->i", scores, scores)
-    return weighted_median(np.sqrt(np.maximum(left, 0)), share)
+    told = left > ROUND_OFF[engine.dtype.itemsize] * engine.squares
+    return np.asarray(np.sqrt(np.where(told, left, 0)))
 
 
 def typical_spread(engine: Engine, weights: FloatArray, share: FloatArray | None) -> float:
