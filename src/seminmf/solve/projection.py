@@ -96,8 +96,8 @@ def _refine(
         doubtful |= nnls_rows(left, omega, np.zeros(len(rows)), corrected)
         codes[rows] += corrected - again
     found, lengths = codes[rows], np.sqrt(omega.diagonal())
-    left, short = visited.misfit_times(found, basis), visited.residuals(found, basis)
-    downhill = np.where(found > 0, np.abs(left), left) > np.outer(_RIGHT_ANGLE * short, lengths)
+    slopes, short = visited.misfit_times(found, basis), visited.residuals(found, basis)
+    downhill = np.where(found > 0, np.abs(slopes), slopes) > np.outer(_RIGHT_ANGLE * short, lengths)
     return doubtful | (downhill.any(axis=1) & (short > _ROUND_OFF * (found @ lengths)))
 
 
