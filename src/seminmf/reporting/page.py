@@ -74,7 +74,7 @@ def write_results(rows: Rows, html: Path | None = None, markdown: Path | None = 
 
 def _write(path: Path, text: str) -> None:
     with atomic(path) as stream:
-        stream.write(text.encode("utf-8", "replace"))
+        stream.write(text.encode("utf-8"))
 
 
 def _tables(rows: Rows) -> list[Section]:

@@ -51,7 +51,7 @@ class Report:
         if target.is_dir():
             raise IsADirectoryError(f"path {target} is a folder; name a file in it.")
         with atomic(target) as stream:
-            stream.write(self.html.encode("utf-8", "replace"))
+            stream.write(self.html.encode("utf-8"))
         return target
 
     def _repr_html_(self) -> str:

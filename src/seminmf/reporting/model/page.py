@@ -54,7 +54,7 @@ def page_style() -> str:
 
 
 def _fingerprint(content: str) -> str:
-    digest = hashlib.sha256(content.encode("utf-8", "replace")).digest()
+    digest = hashlib.sha256(content.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
