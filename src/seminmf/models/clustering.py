@@ -330,6 +330,7 @@ class FactorKMeans(
             "middle": None if ball is None else ball.middle,
             "radius": None if ball is None else ball.radius,
             "rounds": reading.rounds,
+            "even": True,
         }
         found = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
         state["kmeans"] = {
@@ -349,7 +350,8 @@ class FactorKMeans(
         self.metric = check_choice("metric", reading["metric"], METRICS)
         middle, rounds = reading["middle"], reading["rounds"]
         ball = None if middle is None else Ball(middle, reading["radius"])
-        root = metric_root(self.factorizer_, centres.shape[1])
+        # Centres of files that do not say so are those of parts as they are.
+        root = metric_root(self.factorizer_, centres.shape[1], even="even" in reading)
         if rounds is not None:
             trained = self.factorizer_._projector.training_codes
             if trained is None or len(rounds) < 1 or rounds.shape[1:] != trained.shape:

@@ -156,7 +156,7 @@ class _Beginning:
         weights, k = self._weights_of(Norm(), plan), plan.n_components
         found = leading_axes(self._engine, k, weights)
         typical = starts.typical_residual(self._engine, k, found, self._share)
-        return with_typical(plan, typical, self._engine.dtype)
+        return with_typical(plan, typical)
 
     def weigh(self, space: Space) -> None:
         """Set α, β and μ in proportion to what can be gained, if they are left to the data."""

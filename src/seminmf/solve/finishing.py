@@ -89,6 +89,10 @@ def _without(
     return residuals
 
 
+def _chosen(which: NDArray[np.bool_], codes: FloatArray, others: FloatArray) -> FloatArray:
+    return np.where(which[:, None], codes, others)
+
+
 @dataclass(frozen=True)
 class Finish:
     """What a run was made of, to make another like it."""
@@ -164,10 +168,12 @@ class Finish:
         value = objective.total(*self._terms_at(solution, basis, codes, residuals))
         if objective.penalty is None and value > self._most(solution):
             # By round-off, and with an enormous weight even that counts.
-            worse = engine.each(lambda *both: np.greater(*both)[:, None], residuals, before)
+            worse = engine.each(np.greater, residuals, before)
             known = engine.each(np.where, basis.any(axis=0), solution.codes, 0)
-            codes = engine.each(np.where, worse, known, codes)
-            residuals = engine.each(np.minimum, residuals, before)
+            # A part that is gone may have explained something of them.
+            left = engine.each(_without, engine, basis, known, solution.codes, before)
+            codes = engine.each(_chosen, worse, known, codes)
+            residuals = engine.each(np.where, worse, left, residuals)
             value = objective.total(*self._terms_at(solution, basis, codes, residuals))
         if value <= self._most(solution):
             solution.basis, solution.codes, solution.residuals = basis, codes, residuals

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -89,13 +88,10 @@ def looks_at_data(plan: Plan, number: int) -> bool:
     )
 
 
-def with_typical(plan: Plan, typical: float, dtype: Any) -> Plan:
+def with_typical(plan: Plan, typical: float) -> Plan:
     """With the scale of the loss for this typical residual."""
-    # It comes from a difference of squares, which has half the digits. Where the leading directions
-    # leave no more, any scale is as good as another.
-    nothing = typical <= ROUND_OFF[np.dtype(dtype).itemsize] ** 0.5 * plan.length
-    scale = SHORTEST * plan.length if nothing else typical
-    return replace(plan, loss=plan.loss.resolved(scale))
+    # Where the leading directions leave nothing, any scale is as good as another.
+    return replace(plan, loss=plan.loss.resolved(typical or SHORTEST * plan.length))
 
 
 def with_weights(plan: Plan, weights: Weights) -> Plan:

@@ -22,6 +22,9 @@ from ..problem.penalties import CodesPenalty
 # Normal equations have half the digits. They are solved again for residuals below this share of the
 # parts that cancel in them, to correct codes by up to the other shares.
 _CANCELLED, _CORRECTED = 1e-4, (1e-3, 1e-6)
+# What is left of a sample then is at right angles to the parts, to this cosine, or is round-off:
+# no more than this share of the parts that cancel in it. Else all digits are asked for.
+_RIGHT_ANGLE, _ROUND_OFF = 1e-6, 1e-13
 # Of reweighting with a penalty, at most.
 _ROUNDS = 100
 # In the place of a length of zero.
@@ -92,7 +95,10 @@ def _refine(
         corrected = again.copy()
         doubtful |= nnls_rows(left, omega, np.zeros(len(rows)), corrected)
         codes[rows] += corrected - again
-    return doubtful
+    found, lengths = codes[rows], np.sqrt(omega.diagonal())
+    slopes, short = visited.misfit_times(found, basis), visited.residuals(found, basis)
+    downhill = np.where(found > 0, np.abs(slopes), slopes) > np.outer(_RIGHT_ANGLE * short, lengths)
+    return doubtful | (downhill.any(axis=1) & (short > _ROUND_OFF * (found @ lengths)))
 
 
 def _reweighted_codes(
