@@ -63,13 +63,13 @@ def test_the_parts_score_where_they_say_more_than_neighbours() -> None:
     X[odd] += 0.2 * np.random.default_rng(1).normal(size=(20, 30))
     fitted = L21SemiNMF(5, random_state=0).fit(X)
     assert roc_auc_score(odd, fitted.outlier_scores(X)) > 0.99
-    assert fitted._outlier_reference.index is None
+    assert fitted._outlier_reference.way.index is None
     # As many parts as features say nothing: then neighbours do.
     narrow = data(300, 4, seed=3)
     full = L21SemiNMF(5, random_state=0).fit(narrow)
     scores = full.outlier_scores(narrow)
     reference = full._outlier_reference
-    near = _neighbours(narrow, reference.trusted, reference.index, None)
+    near = _neighbours(narrow, reference.trusted, reference.way.index, None)
     assert near.shape == (300, 5)
     distances = np.linalg.norm(narrow - narrow[near].mean(axis=1), axis=1)
     np.testing.assert_allclose(scores / distances, 1, atol=0.5)
