@@ -71,6 +71,8 @@ class Errors:
     def along(self, axes: FloatArray) -> FloatArray:
         """Their coordinates, sample by sample."""
         own = self.samples @ axes
+        if self.told.shape[0] > own.shape[0]:
+            return np.asarray(own - (self.weights @ self.told) @ axes)
         told = own if self.told is self.samples else self.told @ axes
         return np.asarray(own - self.weights @ told)
 

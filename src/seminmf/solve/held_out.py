@@ -37,9 +37,7 @@ class Fitted:
     nonnegative: bool
 
 
-def held_out(
-    X: Any, fitted: Fitted, trusted: NDArray[np.bool_]
-) -> tuple[FloatArray, Errors]:
+def held_out(X: Any, fitted: Fitted, trusted: NDArray[np.bool_]) -> tuple[FloatArray, Errors]:
     """Parts of the samples that have a say, and errors of all by parts that have not seen them."""
     n, k = fitted.codes.shape
     folds = min(_FOLDS, n)
@@ -63,7 +61,7 @@ def held_out(
 
         basis = fitted.basis if trusted.all() else without(-1)
         apart = np.hstack([without(number) for number in range(folds)])
-        return basis, _by_parts(X, engine, apart, fitted.codes, fold)
+        return basis, Errors(X, *_least_squares(engine, apart, fitted.codes, fold))
 
 
 def _basis(sums: FloatArray, gram: FloatArray, nonnegative: bool) -> FloatArray:
@@ -84,15 +82,16 @@ def by_parts(X: Any, basis: FloatArray) -> Errors:
     """Of samples by non-negative least squares."""
     n, k = X.shape[0], basis.shape[1]
     with Engine(X, k) as engine:
-        return _by_parts(X, engine, basis, np.zeros((n, k)), np.zeros(n, np.int64))
+        found = _least_squares(engine, basis, np.zeros((n, k)), np.zeros(n, np.int64))
+        return Errors(X, *found)
 
 
-def _by_parts(
-    X: Any, engine: Engine, basis: FloatArray, codes: FloatArray, fold: IntArray
-) -> Errors:
-    """The same from the supports of ``codes`` on, each by its own parts.
+def _least_squares(
+    engine: Engine, basis: FloatArray, codes: FloatArray, fold: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weights of the parts, the parts, and residuals; each sample has the parts of its fold.
 
-    ``basis`` has the parts of all folds side by side.
+    ``basis`` has those of all folds side by side, and ``codes`` give the supports to start from.
     """
     basis, k = basis.astype(engine.dtype, copy=False), codes.shape[1]
     parts = [slice(first, first + k) for first in range(0, basis.shape[1], k)]
@@ -109,4 +108,4 @@ def _by_parts(
         return visited.residuals(weights[rows], basis)
 
     lengths = np.concatenate(engine.map_rows(basis, visit)).astype(np.float64)
-    return Errors(X, weights, basis.T, lengths)
+    return weights, basis.T, lengths

@@ -99,7 +99,8 @@ def refer(X: Any, fitted: Fitted, index: NeighbourIndex, links: sp.csr_array | N
     rng = np.random.RandomState(_SEED)
     most = min(_TRIED, max(1, _TRIED_NUMBERS // X.shape[1]))
     tried = rng.permutation(np.flatnonzero(trusted))[:most]
-    spoilt, best = spoilt_copies(X[tried[:_COPIES]], rng), -1.0
+    some = tried[:_COPIES]
+    spoilt, best = spoilt_copies(X[some], rng), -1.0
     for candidate, its_index in ways:
         with AtWork():
             spread, own = Spread.of(candidate.of(tried))
