@@ -44,6 +44,9 @@ _TRIED, _TRIED_NUMBERS = 200, 2**16
 _COPIES = 50
 # They are the same each time.
 _SEED = 0
+# Errors that are such a share of the usual distance from the middle are those of rounding: as many
+# parts as features foretell anything.
+_EXACT = {8: 1e-7, 4: 1e-3}
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def _by_neighbours(X: Any, index: NeighbourIndex) -> Errors:
 
 def scores_by_parts(X: Any, fitted: Fitted) -> FloatArray:
     """Residuals of all samples of a training set, each by parts that have not seen it."""
-    return held_out(X, fitted, _near_the_middle(X))[1].lengths
+    return held_out(X, fitted, _near_the_middle(X)[0])[1].lengths
 
 
 def refer(X: Any, fitted: Fitted, index: NeighbourIndex, links: sp.csr_array | None) -> Reference:
@@ -89,13 +92,15 @@ def refer(X: Any, fitted: Fitted, index: NeighbourIndex, links: sp.csr_array | N
 
     ``index`` is of all of them; ``links`` are the neighbours that the fit found, if it knows them.
     """
-    trusted = _near_the_middle(X)
+    trusted, usual = _near_the_middle(X)
     basis, foretold = held_out(X, fitted, trusted)
-    ways: list[tuple[Errors, NeighbourIndex | None]] = [(foretold, None)]
+    ways: list[tuple[Errors, NeighbourIndex | None]] = []
     if trusted.sum() > 1 and index.n_neighbors > 0:
         found, index = index, _index_of(index, trusted)
         near = _neighbours(X, trusted, index, links if index.recipe is found.recipe else None)
-        ways.insert(0, (Errors.from_means(X, X, near), index))
+        ways.append((Errors.from_means(X, X, near), index))
+    if not ways or np.median(foretold.lengths) > _EXACT[X.dtype.itemsize] * usual:
+        ways.append((foretold, None))
     rng = np.random.RandomState(_SEED)
     most = min(_TRIED, max(1, _TRIED_NUMBERS // X.shape[1]))
     tried = rng.permutation(np.flatnonzero(trusted))[:most]
@@ -135,13 +140,13 @@ def _told_apart(low: FloatArray, high: FloatArray) -> float:
     return float((below + not_above).mean()) / (2 * len(low))
 
 
-def _near_the_middle(X: Any) -> NDArray[np.bool_]:
-    """Samples that are not much farther from the median of all than is usual."""
+def _near_the_middle(X: Any) -> tuple[NDArray[np.bool_], float]:
+    """Samples that are not much farther from the median of all than is usual, and how far that is."""
     distances = distances_from_middle(X)
     usual, deviation = shortest_half(distances)
     near: NDArray[np.bool_] = distances <= usual + _FAR * deviation
     # Where half of the samples are the same, nothing is known of the others.
-    return near if deviation > 0 else np.ones_like(near)
+    return (near if deviation > 0 else np.ones_like(near)), usual
 
 
 def _neighbours(
