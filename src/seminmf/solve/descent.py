@@ -75,12 +75,14 @@ class Descent:
         minimised: that may have other weights of its penalties.
         """
         objective, basis, codes, scale = objective.with_ordinary(*start)
-        same_rows = self.space.engine is space.engine and self.scheme.codes == scheme.codes
-        if not same_rows or not self.objective.has_terms_of(objective):
+        if self.scheme.codes != scheme.codes or not self.objective.has_terms_of(objective):
             return False
         if not self._rows.begins_again(codes):
             return False
         self.objective, self.scale = objective, scale
+        if self.space.engine is not space.engine:
+            self._take_up(space)
+            self._rows.enter(space.engine, self._terms())
         self._measure(basis)
         return True
 

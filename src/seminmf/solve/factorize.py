@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
-from ..data import Engine, LazyCompression, Space, leading_subspace
+from ..data import Engine, LazyCompression, Space, Subspace, leading_subspace
 from ..data.axes import Axes, exact, few_samples, leading_axes
 from ..graph.prepared import NeighbourGraph
 from ..problem.losses import Loss, Norm
@@ -62,6 +62,7 @@ class Ground:
         # What those have in common that are made together, from the first of them on.
         self._floors: Floors | None = None
         self._last: Descent | None = None
+        self._leading: Subspace | None = None
 
     @classmethod
     def of(
@@ -89,7 +90,7 @@ class Ground:
     def __exit__(self, *error: Any) -> None:
         self._entered -= 1
         if self._entered == 0:
-            self._floors = self._last = None
+            self._floors = self._last = self._leading = None
             self.engine.__exit__(*error)
 
     def floors(self, plan: Plan, start: tuple[FloatArray, FloatArray]) -> Floors:
@@ -101,6 +102,22 @@ class Ground:
         found = floors_for(plan, basis, code_length(square, self.engine.n_samples))
         self._floors = found if self._entered > 1 else None
         return found
+
+    def leading(self, space: Space, n_components: int, weights: FloatArray) -> Subspace | None:
+        """The leading directions of a space; None if they do not pay."""
+        found = leading_subspace(space, n_components, weights)
+        self._leading = found if self._entered > 1 else None
+        return found
+
+    def around(self, basis: FloatArray) -> Subspace | None:
+        """A subspace for a run that goes on from a basis, if one of those before had one.
+
+        With the first of these bases in it: what the leading directions miss of them has not to be
+        found again each time.
+        """
+        if self._leading is not None and not self._leading.holds_basis:
+            self._leading = self._leading.holding(basis)
+        return self._leading
 
     def descent(
         self,
@@ -125,7 +142,7 @@ class _Beginning:
     """Where the runs of a plan begin, and what of the plan is left to the data."""
 
     def __init__(self, ground: Ground, plan: Plan, rng: np.random.RandomState) -> None:
-        self._engine, self._compression = ground.engine, ground.compression
+        self._ground, self._engine, self._compression = ground, ground.engine, ground.compression
         self._share, self._rng = ground.share, rng
         self._directions: tuple[Engine, Axes] | None = None
         self.plan = plan if plan.loss.is_resolved else self._with_scale(plan)
@@ -178,6 +195,9 @@ class _Beginning:
         """
         plan, engine = self.plan, self._engine
         if isinstance(plan.init, tuple):
+            around = self._ground.around(plan.init[0])
+            if around is not None:
+                return around
             known = self._compression.space
             return known if known is not None and _lies_in(known, plan.init[0]) else Space(engine)
         if not looks_at_data(plan, number) or plan.nonnegative:
@@ -186,7 +206,7 @@ class _Beginning:
         most = np.inf if few_samples(engine) else 0.0
         space = self._compression.at_once(most) or Space(engine)
         if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
-            return leading_subspace(space, plan.n_components, self._weights) or space
+            return self._ground.leading(space, plan.n_components, self._weights) or space
         return space
 
     def known_space(self, state: State) -> Space:
