@@ -100,10 +100,17 @@ def _are_numbers(values: Any) -> bool:
     return values.dtype.kind not in "mM"
 
 
+def _all_finite(X: Any) -> bool:
+    """By the least and the largest: a sum may overflow, and NumPy, told to say nothing of it, would
+    stay so where an interrupt comes just then.
+    """
+    entries = X.data if sp.issparse(X) else X
+    return not entries.size or bool(np.isfinite(entries.min()) and np.isfinite(entries.max()))
+
+
 def _check_finite(X: Any, names: Any) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum()):
-            return
+    if _all_finite(X):
+        return
     rows, columns = find_gaps(X)
     if len(rows) == 0:
         return
@@ -190,10 +197,8 @@ def _check_array(estimator: Any, X: Any, gaps: bool = False) -> Any:
     is not asked: no names of features, a type of numbers that we take, and all of them finite.
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype in DTYPES:
-        # Not by BLAS, whose threads would stay awake and keep those of the fit from their cores.
-        with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(X.sum())
-        if finite and len(X) >= 2 and X.size and not hasattr(estimator, "feature_names_in_"):
+        named = hasattr(estimator, "feature_names_in_")
+        if len(X) >= 2 and X.size and not named and _all_finite(X):
             estimator.n_features_in_ = X.shape[1]
             return X
     return _validated(estimator, X, gaps, ensure_min_samples=2)
