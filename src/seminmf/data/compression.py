@@ -72,32 +72,17 @@ class GramCompression:
 
 
 class HouseholderCompression:
-    """L from reflections, accurate whatever X is; Q is kept as those."""
+    """L from reflections, accurate whatever X is."""
 
     def __init__(self, engine: Engine) -> None:
-        (self._reflections, self._tau), triangle = la.qr(
-            engine.storage.X.T, mode="raw", check_finite=False, pivoting=False
-        )
+        self._Q, triangle = la.qr(engine.storage.X.T, mode="economic", check_finite=False)
         self.L: FloatArray = np.ascontiguousarray(triangle.T)
 
-    def _rotate(self, columns: FloatArray, transpose: bool) -> FloatArray:
-        ormqr = la.get_lapack_funcs("ormqr", (self._reflections, columns))
-        side = (b"L", b"T" if transpose else b"N")
-        work = ormqr(*side, self._reflections, self._tau, columns, -1)[1]
-        rotated, _, info = ormqr(*side, self._reflections, self._tau, columns, int(work[0].real))
-        if info != 0:  # pragma: no cover - only for arguments that LAPACK rejects
-            raise la.LinAlgError(f"ormqr failed with info={info}")
-        return np.asarray(rotated)
-
     def lift(self, basis: FloatArray) -> FloatArray:
-        m = self._reflections.shape[0]
-        padded = np.zeros((m, basis.shape[1]), basis.dtype, order="F")
-        padded[: basis.shape[0]] = basis
-        return np.ascontiguousarray(self._rotate(padded, transpose=False))
+        return np.asarray(self._Q @ basis)
 
     def lower(self, basis: FloatArray) -> FloatArray:
-        rotated = self._rotate(np.asfortranarray(basis), transpose=True)
-        return np.ascontiguousarray(rotated[: self.L.shape[0]])
+        return np.asarray(self._Q.T @ basis)
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def current_client() -> Any:
 
 
 class DaskTable:
-    """The rows of a Dask array."""
+    """The rows of a Dask array, which can be read again if they were lost; and sample weights."""
 
     def __init__(self, X: Any, share: FloatArray | None, n_components: int) -> None:
         check_array(X)
@@ -156,6 +156,7 @@ class DaskTable:
         return [0, *np.cumsum(self._X.chunks[0]).tolist()]
 
     def load(self) -> Shards:
+        """Shards with the rows in their order."""
         import dask
         from dask.graph_manipulation import clone
 
@@ -201,6 +202,7 @@ class DaskTable:
         )
 
     def place(self, shards: Any, features: Held, cells: Cells) -> Shards:
+        """New shards with the rows and features of one cell each, in the place of the old."""
         places = shards.each(cells.places, features)
         what = [HERE, Reference(features.name), Reference(places.name)]
         calls = [
@@ -212,7 +214,7 @@ class DaskTable:
         return placed
 
     def collect(self, rows: Held) -> Any:
-        """As a Dask array with the chunks of X, which stay on the workers."""
+        """What shards hold of all samples, as a Dask array with the chunks of X, on the workers."""
         import dask
         import dask.array as da
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,30 +27,13 @@ from ..solve.factorize import factorize as solve
 from ..solve.loop import Progress, Solution
 from ..solve.plan import Plan
 from ..solve.projection import solve_codes
-from .cells import Cells
+from .dask import DaskTable
 from .engine import RemoteEngine, RemoteGraph
 from .neighbours import cells_of, find_neighbours, split_graph
-from .shards import HERE, Held, Shards, WorkerLostError, stacked
+from .shards import HERE, Shards, WorkerLostError, stacked
 
 # So often workers may be lost in one fit before it gives up.
 _MOST_LOSSES = 5
-
-
-class Table(Protocol):
-    """Rows of X wherever they come from: they can be read again if they were lost."""
-
-    shape: tuple[int, int]
-    share: FloatArray | None
-    """Sample weights."""
-
-    def load(self) -> Shards:
-        """Shards with the rows in their order."""
-
-    def place(self, shards: Any, features: Held, cells: Cells) -> Shards:
-        """New shards with the rows (and features) of one cell each, in the place of the old."""
-
-    def collect(self, rows: Held) -> Any:
-        """An array with a row for each sample that the shards hold, in the order of the samples."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +79,7 @@ def _best_codes(engine: Engine, basis: FloatArray, objective: Objective) -> Floa
 class _Fit:
     """A plan on shards that may have to be made again."""
 
-    def __init__(self, table: Table, graph: str | sp.csr_array, n_neighbors: int) -> None:
+    def __init__(self, table: DaskTable, graph: str | sp.csr_array, n_neighbors: int) -> None:
         self.table, self._graph, self._n_neighbors = table, graph, n_neighbors
         self.shards: Shards | None = None
         self.basis: FloatArray | None = None
@@ -207,7 +190,7 @@ class _Fit:
 
 
 def factorize(
-    table: Table,
+    table: DaskTable,
     check: Callable[[float, float], None],
     make_plan: Callable[[float, float], Plan],
     graph: str | sp.csr_array,

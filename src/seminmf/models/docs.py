@@ -165,14 +165,14 @@ Examples
 
 def documented(cls: _Class) -> _Class:
     """Add Parameters, Attributes, References and Examples to a class's docstring."""
-    defaults = {
-        name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()
-    }
+    known = inspect.signature(cls).parameters
     values = {
         "product": "the product αβ" if cls.__name__ == "L21SemiNMF" else "the product αβ²",
     }
     lines = [inspect.cleandoc(cls.__doc__ or ""), "", "Parameters", "----------"]
-    lines += [f"{name} : {_PARAMETERS[name].format(**values)}" for name in defaults]
+    lines += [
+        f"{name} : {text.format(**values)}" for name, text in _PARAMETERS.items() if name in known
+    ]
     example = _EXAMPLE.format(name=cls.__name__, data="abs(X)" if cls.__name__ == "NMF" else "X")
     cls.__doc__ = "\n".join(lines) + "\n" + _ATTRIBUTES + example
     return cls

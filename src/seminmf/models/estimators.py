@@ -5,53 +5,41 @@ X (n × m) ≈ V Uᵀ with codes V (n × k) ≥ 0 and basis U (m × k); ``compon
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from .._files import PathLike
 from ..problem.losses import Loss, Norm
 from ..problem.penalties import CodesPenalty
 from .docs import documented
-from .factorization import _Factorization
+from .streaming import _Streaming
 
 if TYPE_CHECKING:
     from ..solve.loop import Callback
 
 
-class _PlainFactorization(_Factorization):
+# Parameters are fields: ``__init__`` follows from these, and scikit-learn reads it.
+
+
+@dataclass(eq=False, repr=False)
+class _PlainFactorization(_Streaming):
     """Parameters that all models have."""
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        solver: Literal["cd", "mu"] = "cd",
-        init: Any = "auto",
-        n_init: int = 1,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        callback: Callback | None = None,
-        checkpoint: PathLike | None = None,
-        warm_start: bool = False,
-        forgetting: float = 1.0,
-        verbose: int | bool = 0,
-        progress: bool = False,
-        random_state: Any = None,
-        max_memory: int | str | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.solver = solver
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.forgetting = forgetting
-        self.verbose = verbose
-        self.progress = progress
-        self.random_state = random_state
-        self.max_memory = max_memory
+    n_components: int = 2
+    _: KW_ONLY
+    solver: Literal["cd", "mu"] = "cd"
+    init: Any = "auto"
+    n_init: int = 1
+    max_iter: int = 200
+    tol: float = 1e-4
+    callback: Callback | None = None
+    checkpoint: PathLike | None = None
+    warm_start: bool = False
+    forgetting: float = 1.0
+    verbose: int | bool = 0
+    progress: bool = False
+    random_state: Any = None
+    max_memory: int | str | None = None
 
 
 @documented
@@ -61,7 +49,7 @@ class NMF(_PlainFactorization):
     Minimises ‖X − V Uᵀ‖²_F over U ≥ 0, V ≥ 0, for X ≥ 0.
     """
 
-    _parts: ClassVar[dict[str, Any]] = {**_Factorization._parts, "nonnegative": True}
+    _parts: ClassVar[dict[str, Any]] = {**_Streaming._parts, "nonnegative": True}
 
 
 @documented
@@ -73,6 +61,7 @@ class SemiNMF(_PlainFactorization):
 
 
 @documented
+@dataclass(eq=False, repr=False)
 class GraphSemiNMF(_PlainFactorization):
     """Semi-non-negative matrix factorization with a neighbour graph, by least squares.
 
@@ -80,41 +69,13 @@ class GraphSemiNMF(_PlainFactorization):
     V ≥ 0.
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        alpha: float | Literal["auto"] = "auto",
-        beta: float | Literal["auto"] = "auto",
-        strength: float | Literal["auto"] = "auto",
-        graph: Any = "auto",
-        n_neighbors: int = 5,
-        l1: float = 0.0,
-        solver: Literal["cd", "mu"] = "cd",
-        init: Any = "auto",
-        n_init: int = 1,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        callback: Callback | None = None,
-        checkpoint: PathLike | None = None,
-        warm_start: bool = False,
-        forgetting: float = 1.0,
-        verbose: int | bool = 0,
-        progress: bool = False,
-        random_state: Any = None,
-        max_memory: int | str | None = None,
-    ) -> None:
-        super().__init__(
-            n_components, solver=solver, init=init, n_init=n_init, max_iter=max_iter, tol=tol,
-            callback=callback, checkpoint=checkpoint, warm_start=warm_start, forgetting=forgetting,
-            verbose=verbose, progress=progress, random_state=random_state, max_memory=max_memory,
-        )  # fmt: skip
-        self.alpha = alpha
-        self.beta = beta
-        self.strength = strength
-        self.graph = graph
-        self.n_neighbors = n_neighbors
-        self.l1 = l1
+    _: KW_ONLY
+    alpha: float | Literal["auto"] = "auto"
+    beta: float | Literal["auto"] = "auto"
+    strength: float | Literal["auto"] = "auto"
+    graph: Any = "auto"
+    n_neighbors: int = 5
+    l1: float = 0.0
 
 
 @documented
@@ -132,6 +93,7 @@ class L21SemiNMF(GraphSemiNMF):
 
 
 @documented
+@dataclass(eq=False, repr=False)
 class RobustSemiNMF(L21SemiNMF):
     """`L21SemiNMF` with a loss of your choice.
 
@@ -139,38 +101,6 @@ class RobustSemiNMF(L21SemiNMF):
     U and V ≥ 0, with the loss ρ and the penalty π given.
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        loss: str | Loss = "huber",
-        alpha: float | Literal["auto"] = "auto",
-        beta: float | Literal["auto"] = "auto",
-        strength: float | Literal["auto"] = "auto",
-        graph: Any = "auto",
-        n_neighbors: int = 5,
-        l1: float = 0.0,
-        codes_penalty: CodesPenalty | None = None,
-        solver: Literal["cd", "mu"] = "cd",
-        init: Any = "auto",
-        n_init: int = 1,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        callback: Callback | None = None,
-        checkpoint: PathLike | None = None,
-        warm_start: bool = False,
-        forgetting: float = 1.0,
-        verbose: int | bool = 0,
-        progress: bool = False,
-        random_state: Any = None,
-        max_memory: int | str | None = None,
-    ) -> None:
-        super().__init__(
-            n_components, alpha=alpha, beta=beta, strength=strength, graph=graph,
-            n_neighbors=n_neighbors, l1=l1, solver=solver, init=init, n_init=n_init,
-            max_iter=max_iter, tol=tol, callback=callback, checkpoint=checkpoint,
-            warm_start=warm_start, forgetting=forgetting, verbose=verbose,
-            progress=progress, random_state=random_state, max_memory=max_memory,
-        )  # fmt: skip
-        self.loss = loss
-        self.codes_penalty = codes_penalty
+    _: KW_ONLY
+    loss: str | Loss = "huber"
+    codes_penalty: CodesPenalty | None = None

@@ -20,8 +20,8 @@ from .._words import counted
 from ..problem.losses import Norm, SquaredNorm
 from . import searches
 from .display import Displayed
+from .persistence import Saveable
 from .samples import check_in_memory, check_samples, check_weights, is_dask_array
-from .streaming import _Streaming
 from .validation import DTYPES, check_flag, check_integer, check_number, drawn_seed
 from .watching import watched
 
@@ -42,7 +42,7 @@ def _graph_words(graph: dict[str, Any] | None) -> list[str]:
     return [found]
 
 
-class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
+class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
     """What the four have in common."""
 
     # What the class stands for, and what stands in for parameters that it does not have.
@@ -146,7 +146,7 @@ class _Factorization(_Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._projector = trained.projector
         self._links, self._member = trained.links, trained.member
         self.graph_ = trained.graph
-        self._memory, self._sample_weight = None, weights
+        self._sample_weight = weights
         self._outlier_reference = None
         if hasattr(self, "stability_"):
             del self.stability_  # that of another fit

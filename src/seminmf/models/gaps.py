@@ -11,9 +11,6 @@ from .._types import FloatArray, IntArray
 
 __all__ = ["column_medians", "filled", "find_gaps"]
 
-# Columns that are copied to stand one after the other: 2.5 times as fast as a median along rows.
-_TOGETHER = 16
-
 
 def find_gaps(X: Any) -> tuple[IntArray, IntArray]:
     """Rows and columns of the values that are no finite numbers."""
@@ -30,15 +27,7 @@ def column_medians(X: Any) -> FloatArray:
         columns = X.tocsc()
         pieces = zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
         return np.array([_median(columns.data[a:b], X.shape[0] - (b - a)) for a, b in pieces])
-    medians = np.empty(X.shape[1])
-    for begin in range(0, X.shape[1], _TOGETHER):
-        some = np.array(X[:, begin : begin + _TOGETHER].T, dtype=np.float64, order="C")
-        if np.isfinite(some).all():
-            found = np.median(some, axis=1, overwrite_input=True)
-        else:
-            found = np.array([_median(column, 0) for column in some])
-        medians[begin : begin + _TOGETHER] = found
-    return medians
+    return np.array([_median(column, 0) for column in X.T])
 
 
 def _median(values: Any, n_zeros: int) -> float:

@@ -3,52 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .._types import FloatArray
 from .._words import counted
-from .persistence import Saveable
+from .factorization import _Factorization
 from .samples import check_in_memory, check_samples, check_weights
 from .validation import check_batch, check_integer, check_share
 
 if TYPE_CHECKING:
-    from ..solve.projection import Projector
     from ..solve.streams import Memory
-    from .settings import Settings
     from .training import Trained
 
 # The fit of the first batch: everything goes on from there, and it is small.
 _FIRST_TOL, _FIRST_ITERATIONS = 1e-6, 1000
 
 
-class _Streaming(Saveable):
+class _Streaming(_Factorization):
     """A factorization that can also be made batch by batch."""
 
-    n_components: int
     forgetting: float
-    components_: FloatArray
-    codes_: FloatArray
-    residuals_: FloatArray
-    objective_: float
-    objective_history_: FloatArray
-    n_iter_: int
-    converged_: bool
-    kkt_residual_: float
-    alpha_: float
-    beta_: float
-    _parts: ClassVar[dict[str, Any]]
-    _projector: Projector
-    _links: Any
-    _member: Any
-    _sample_weight: FloatArray | None = None
     _memory: Memory | None = None
-
-    if TYPE_CHECKING:
-
-        def _settings(self) -> Settings: ...
-        def _keep(self, trained: Trained, weights: FloatArray | None) -> None: ...
 
     @property
     def n_samples_seen_(self) -> int:
@@ -159,6 +136,10 @@ class _Streaming(Saveable):
         self.alpha_, self.beta_ = 0.0, beta * (scale / unit) * found.memory.weight
         self.strength_ = 0.0
         return self
+
+    def _keep(self, trained: Trained, weights: FloatArray | None) -> None:
+        super()._keep(trained, weights)
+        self._memory = None
 
     def _saved_state(self) -> dict[str, Any]:
         """With what `partial_fit` needs to go on."""

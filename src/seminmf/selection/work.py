@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from sklearn.exceptions import ConvergenceWarning
 
 from .._files import PathLike
-from .._types import FloatArray
 from ..models.validation import check_callback
 
 if TYPE_CHECKING:
@@ -181,9 +180,3 @@ def working(
             kept.stop(lambda: work._known)
             work.send_home()
             raise
-
-
-def mean_and_error(values: FloatArray) -> tuple[float, float]:
-    """The mean, and its standard error."""
-    spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    return float(values.mean()), spread / len(values) ** 0.5

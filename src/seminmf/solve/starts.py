@@ -19,7 +19,7 @@ from .plan import ROUND_OFF
 from .projection import nonnegative_codes
 
 # How often both factors are solved for when a start is refined.
-_ROUNDS = 2
+ROUNDS = 2
 # Samples nearer to the origin than this share of the mean have their negative scores cut: to lift
 # them above zero would make all columns of the codes nearly parallel.
 NEAR_ORIGIN = 0.2
@@ -158,7 +158,7 @@ def _refined(engine: Engine, k: int, weights: FloatArray, found: Axes, codes: Fl
     (axes, scores), rule = found, LeastSquaresBasis()
     small = engine.beside(engine.each(np.ascontiguousarray, scores), k)
     basis = Basis.of(np.zeros((axes.shape[1], k), engine.dtype))
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         weighted = engine.each(lambda codes, weights: weights[:, None] * codes, codes, weights)
         gram = engine.summed(lambda codes, weighted: codes.T @ weighted, codes, weighted)
         basis = rule.step(small.adjoint_times(weighted), gram, basis, 0.0, 1.0)
