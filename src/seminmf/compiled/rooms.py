@@ -18,6 +18,10 @@ from .kernels import NO_KERNELS, cross_kernel
 from .simd.tiles import TILE
 
 
+_WHOLE, _DOUBLE = np.dtype(np.int64), np.dtype(np.float64)
+_EVERY: Any = np.arange(TILE)
+
+
 class Sizes(NamedTuple):
     """Rows of the longest block, features, components, columns of whole vectors, type."""
 
@@ -28,25 +32,26 @@ class Sizes(NamedTuple):
     dtype: Any
 
 
-def make_room(
+# Of what follows below from sizes alone one is kept of each of the last kinds, from which others
+# are made (`Structure.fresh`).
+_kept = lru_cache(maxsize=32)
+
+
+@_kept
+def room_for(
     sizes: Sizes, *, leads: bool = True, gathers: bool = False, own_phi: bool = False,
     own_point: bool = False, sparse: bool = False,
 ) -> state.Room:  # fmt: skip
     """Room of one thread for an iteration; none for what it does not need."""
     longest, m, k, width, dtype = sizes
-
-    def rows(wanted: bool, columns: int) -> Any:
-        return np.empty((longest if wanted else 0, columns), dtype)
-
     return state.Room(
-        leads=leads, rows=rows(gathers, m), spare=np.empty(longest, dtype),
-        phi=rows(own_phi, width), numbers=np.empty(longest, np.int64),
-        bounds=np.zeros(2, np.int64), following=rows(own_point, k),
-        weighted=np.zeros((longest, width if sparse else k), dtype), fitted=np.empty(m, dtype),
-        tiles=np.zeros((tile_rows(k, width), TILE), dtype), every=np.arange(TILE),
-        sums=np.zeros((TILE, k), dtype), sizes=np.empty((k, k), dtype),
-        columns=np.empty((k, k), np.int64), split=np.empty(k, np.int64),
-        lengths=np.empty(3 * EDGES_AT_ONCE, dtype),
+        leads=leads, rows=(dtype, longest * gathers, m), spare=(dtype, longest),
+        phi=(dtype, longest * own_phi, width), numbers=(_WHOLE, longest), bounds=(_WHOLE, 2),
+        following=(dtype, longest * own_point, k),
+        weighted=(dtype, longest, width if sparse else k), fitted=(dtype, m),
+        tiles=(dtype, tile_rows(k, width), TILE), every=_EVERY, sums=(dtype, TILE, k),
+        sizes=(dtype, k, k), columns=(_WHOLE, k, k), split=(_WHOLE, k),
+        lengths=(dtype, 3 * EDGES_AT_ONCE),
     )  # fmt: skip
 
 
@@ -60,11 +65,12 @@ def _solver(dtype: Any) -> int:
     return basis_solution.address(own, own, number, number, vector, room, own, own, vector)
 
 
-def make_basis_room(m: int, k: int, dtype: Any = None) -> state.BasisRoom:
+@_kept
+def basis_room_for(m: int, k: int, dtype: Any = None) -> state.BasisRoom:
     """Room for a basis of m features and k components; with a type, for compiled code, too."""
     return state.BasisRoom(
-        diagonal=np.empty(k), negative=np.empty((k, k)), tile=np.zeros((k, TILE)),
-        solution=np.empty((m, k)), products=np.empty((k, k)), features=np.arange(m),
+        diagonal=(_DOUBLE, k), negative=(_DOUBLE, k, k), tile=(_DOUBLE, k, TILE),
+        solution=(_DOUBLE, m, k), products=(_DOUBLE, k, k), features=np.arange(m),
         blas=product_address(np.float64), add_cross=cross_kernel(np.float64),
         solve=0 if dtype is None else _solver(dtype),
     )  # fmt: skip
@@ -72,13 +78,24 @@ def make_basis_room(m: int, k: int, dtype: Any = None) -> state.BasisRoom:
 
 @lru_cache(maxsize=1)
 def no_basis_room() -> state.BasisRoom:
-    return make_basis_room(0, 0)
+    return basis_room_for(0, 0)
 
 
-@lru_cache(maxsize=4)
-def no_basis(dtype: Any) -> state.Basis:
-    nothing = np.zeros((0, 0), dtype)
-    return state.Basis(U=nothing, omega=nothing, lengths=np.zeros(0))
+@_kept
+def basis_for(m: int, k: int, width: int, dtype: Any) -> state.Basis:
+    """A basis of m features and k components."""
+    return state.Basis(U=(dtype, m, width), omega=(dtype, k, k), lengths=(_DOUBLE, k))
+
+
+@_kept
+def sums_for(sizes: Sizes, shards: int, items: int, sparse: bool) -> state.Sums:
+    """Sums of so many shards and items of edges."""
+    _, m, k, width, dtype = sizes
+    return state.Sums(
+        losses=(_DOUBLE, shards), penalties=(_DOUBLE, shards), edges=(_DOUBLE, items),
+        moments=(dtype, shards, m * width), grams=(dtype, shards * (width if sparse else k), k),
+        totals=(_DOUBLE, 4), moment=(dtype, m, k), gram=(dtype, k, k),
+    )  # fmt: skip
 
 
 def no_graph(dtype: Any) -> state.Graph:

@@ -17,7 +17,15 @@ from ..compiled.codes import DESCEND, MEASURE, MULTIPLY, SUM
 from ..compiled.iteration import EDGES_PER_ITEM, phases_of
 from ..compiled.kernels import NO_KERNELS, find_iteration, find_kernels
 from ..compiled.products import padded_width
-from ..compiled.rooms import Sizes, make_basis_room, make_room, no_basis_room, no_graph
+from ..compiled.rooms import (
+    Sizes,
+    basis_for,
+    basis_room_for,
+    no_basis_room,
+    no_graph,
+    room_for,
+    sums_for,
+)
 from ..compiled.state import Point
 from .cutting import cut_each_chunk, largest_part
 
@@ -93,14 +101,6 @@ class _NoGraph:
         self.numbering, self.renumbered = None, self
 
 
-def _bases(m: int, k: int, width: int, dtype: Any) -> list[state.Basis]:
-    """For the current point and for the trial."""
-    return [
-        state.Basis(U=np.zeros((m, width), dtype), omega=np.empty((k, k), dtype), lengths=np.empty(k))
-        for _ in range(2)
-    ]  # fmt: skip
-
-
 def _points(
     n: int, bases: list[state.Basis], codes: FloatArray, base: FloatArray, kept: bool
 ) -> list[Point]:
@@ -167,7 +167,8 @@ class Rows:
         # Where steps start is kept only if neighbours want to see that before they have moved.
         self._keeps = self._coupled and rule.sequential
         k = codes.shape[1]
-        bases = _bases(engine.n_features, k, padded_width(k, engine.dtype), engine.dtype)
+        basis = basis_for(engine.n_features, k, padded_width(k, engine.dtype), engine.dtype)
+        bases = [basis.fresh(), basis.fresh()]
         self._points = _points(engine.n_samples, bases, codes, self._graph.base, self._keeps)
         self._turn, self._start_eta = 0, 0.0
         self._step = rule.step()
@@ -191,7 +192,6 @@ class Rows:
         squares = engine.squares if numbering is None else engine.squares[numbering]
         samples = engine.storage.samples(squares, self._share, numbering, cuts.longest)
         width, shards = padded_width(k, dtype), cuts.most_shards
-        height = width if engine.sparse else k
         items = -(-len(graph.pairs) // EDGES_PER_ITEM)
         # A chunk whose rows have to be gathered keeps them for the second product.
         keeps = numbering is not None and not engine.sparse
@@ -200,28 +200,23 @@ class Rows:
         self._cuts = cuts.structure
         self._phases = phases_of(len(graph.colour_starts) - 1, cuts.count)
         if len(self._current.basis.U) != m:
-            bases = _bases(m, k, width, dtype)
+            bases = [basis_for(m, k, width, dtype).fresh() for _ in range(2)]
             for turn, point in enumerate(self._points):
                 point.set_structure("basis", bases[turn % 2])
-        self._sums = sums = state.Sums(
-            losses=np.zeros(shards), penalties=np.zeros(shards), edges=np.zeros(items),
-            moments=np.empty((shards, m * width), dtype),
-            grams=np.empty((shards * height, k), dtype), totals=np.zeros(4),
-            moment=np.empty((m, k), dtype), gram=np.empty((k, k), dtype),
-        )  # fmt: skip
+        sizes = Sizes(cuts.longest, m, k, width, dtype)
+        self._sums = sums_for(sizes, shards, items, engine.sparse).fresh()
         self._run = state.Run(
             samples=samples, cuts=self._cuts, graph=graph.structure,
-            terms=terms.structure, sums=sums, kernels=NO_KERNELS,
-            phi=np.empty((n if self._coupled else 0, width), dtype), fit=np.empty(n, dtype),
-            gathered=np.empty((gathered, m), dtype), solving=no_basis_room(),
+            terms=terms.structure, sums=self._sums, kernels=NO_KERNELS,
+            phi=(dtype, n if self._coupled else 0, width), fit=(dtype, n),
+            gathered=(dtype, gathered, m), solving=no_basis_room(),
         )  # fmt: skip
-        sizes = Sizes(cuts.longest, m, k, width, dtype)
         gathers = engine.storage.gathers and not keeps
         self._rooms = [
-            make_room(
+            room_for(
                 sizes, leads=thread == 0, gathers=gathers, own_phi=not self._coupled,
                 own_point=not self._keeps, sparse=engine.sparse,
-            )
+            ).fresh()
             for thread in range(engine.team.crew.helpers + 1)
         ]  # fmt: skip
         kinds = self._run, self._rooms[0], self._current, self._step
@@ -266,9 +261,8 @@ class Rows:
         β and the floor of lengths make up the ridge. None where their system is singular.
         """
         if self._run.solving is no_basis_room():
-            self._run.set_structure(
-                "solving", make_basis_room(*self._sums.moment.shape, self._engine.dtype)
-            )
+            kind = *self._sums.moment.shape, self._engine.dtype
+            self._run.set_structure("solving", basis_room_for(*kind).fresh())
         rule, start_eta = self._rule.kind, self._start_eta
         self._step.change(rule, alpha, penalty, start_eta, eta, beta, floor, solves=True)
         found = self._pass(self._trial)

@@ -7,6 +7,7 @@ or what a scikit-learn neighbours transformer finds.
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -119,4 +120,7 @@ def _sorted(graph: sp.csr_array) -> sp.csr_array | None:
         return None
     if (columns == graph.indices).all():
         return graph
-    return sp.csr_array((weights, columns, graph.indptr), shape=graph.shape)
+    found = copy(graph)  # SciPy looks at every index of what is made anew
+    found.data, found.indices = weights, columns.astype(graph.indices.dtype, copy=False)
+    found.has_canonical_format = True
+    return found

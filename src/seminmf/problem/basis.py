@@ -23,9 +23,9 @@ from ..compiled.basis import (
 from ..compiled.kernels import find_kernels
 from ..compiled.rooms import (
     Sizes,
-    make_basis_room,
-    make_room,
-    no_basis,
+    basis_for,
+    basis_room_for,
+    room_for,
     run_without_samples,
 )
 from ..data import Rule
@@ -92,14 +92,11 @@ class LeastSquaresBasis:
     every choice is optimal, and this one lets the component come back into use.
     """
 
-    def __init__(self) -> None:
-        self._rooms: dict[tuple[int, int], state.BasisRoom] = {}
-
     def step(
         self, moment: FloatArray, gram: FloatArray, basis: Basis, beta: float, floor: float
     ) -> Basis:
         updated, omega = np.empty_like(moment), np.empty(gram.shape, moment.dtype)
-        lengths, room = np.empty_like(basis.lengths), self._room(*moment.shape)
+        lengths, room = np.empty_like(basis.lengths), basis_room_for(*moment.shape).fresh()
         total = basis_solution(
             moment, gram, beta, floor, basis.lengths, room, updated, omega, lengths
         )
@@ -111,11 +108,6 @@ class LeastSquaresBasis:
         if used.any():
             updated[:, used] = _singular_step(moment[:, used], system[np.ix_(used, used)])
         return Basis.of(updated)
-
-    def _room(self, m: int, k: int) -> state.BasisRoom:
-        if (m, k) not in self._rooms:
-            self._rooms[m, k] = make_basis_room(m, k)
-        return self._rooms[m, k]
 
 
 class NonnegativeBasis:
@@ -131,12 +123,12 @@ class NonnegativeBasis:
         updated, nothing = basis.U.copy(), np.zeros(0, dtype)
         old, new = (
             state.Point(
-                basis=no_basis(dtype), codes=factor, residuals=nothing, weights=nothing,
+                basis=basis_for(0, 0, 0, dtype), codes=factor, residuals=nothing, weights=nothing,
                 edges=nothing, following=factor[:0],
             )
             for factor in (basis.U, updated)
         )  # fmt: skip
-        run, room = run_without_samples(m, dtype), make_room(Sizes(0, 0, k, k, dtype))
+        run, room = run_without_samples(m, dtype), room_for(Sizes(0, 0, k, k, dtype)).fresh()
         find_kernels(run, room, old, self._step, dtype)
         gram, bounds = np.ascontiguousarray(gram, dtype), np.array([0, m])
         nonnegative_basis(run, room, np.arange(m), bounds, moment, gram, old, new, self._step)
