@@ -110,7 +110,7 @@ def weighted_median(values: FloatArray, share: FloatArray | None) -> float:
         ordered = np.partition(values, middle)
         return float((ordered[middle[0]] + ordered[middle[1]]) / 2)
     order = np.argsort(values)
-    below = np.cumsum(share[order])
+    below = np.cumsum(share[order], dtype=np.float64)
     half = below[-1] / 2
     place = int(np.searchsorted(below, half * (1 - 1e-12)))
     median = float(values[order[place]])

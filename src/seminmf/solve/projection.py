@@ -13,7 +13,7 @@ from .._types import FloatArray, IntArray
 from ..compiled.careful import careful_rows
 from ..compiled.single import SHORTEST, nnls_rows, reweighted_rows
 from ..compiled.state import Graph, Ties
-from ..data import Engine, Visited, divided
+from ..data import Engine, Stream, Visited, divided
 from ..graph.index import NeighbourIndex
 from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
@@ -235,6 +235,15 @@ class Placed:
     links: sp.csr_array
     """Ones in a row for each sample that is not known, for the training samples next to it."""
 
+    @classmethod
+    def joined(cls, parts: list[Placed]) -> Placed:
+        """Those of samples that were placed some at a time."""
+        return cls(
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate([part.known for part in parts]),
+            sp.csr_array(sp.vstack([part.links for part in parts])),
+        )
+
 
 @dataclass(frozen=True)
 class Projector:
@@ -293,6 +302,8 @@ class Projector:
         if index is None or trained is None:
             raise ValueError("a model without a graph has no neighbours")
         X = divided(X, self.unit)
+        if isinstance(X, Stream):
+            return Placed.joined([self.inside.place(rows) for rows in X.parts()])
         if sp.issparse(X) != sp.issparse(index.samples):
             X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
         known = index.known(X)
