@@ -45,10 +45,10 @@ def outlier_threshold(scores: ArrayLike) -> float:
     over few directions are not: t has as many degrees of freedom as normal numbers whose length
     spreads like the scores, and at least three. Up to nearly half of the samples may be outliers.
 
-    Of lengths of normal errors less than one in 100 lies beyond, of many samples none; of labelled
-    sets without outliers none on most, but all of a small class that lies far from the others: see
-    the page on outliers. Where half of the scores are the same, nothing is known about the others,
-    and the threshold is the largest score.
+    Of lengths of normal, uniform or Laplace errors less than one in 100 lies beyond, of fewer than
+    100 samples less than two. Of most labelled sets without outliers none lies beyond, of some many
+    do, as those of a small class far from the others: see the page on outliers. Where half of the
+    scores are the same, nothing is known about the others, and the threshold is the largest score.
 
     Parameters
     ----------
