@@ -198,11 +198,11 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def outlier_scores(self, X: Any) -> FloatArray:
         """How far out samples are: their distances from what the other samples say of them.
 
-        Each sample is foretold by the others alone: by the parts of a fit that has not seen it
-        (five folds, a few iterations from the basis of the whole fit), or, in a model with a graph,
-        by the mean of its nearest neighbours, if that tells spoilt copies of samples better from
-        the samples. Samples far from the middle of the data have no say in this, so that a group
-        of outliers does not vouch for itself.
+        Each sample is foretold by the others alone: by parts that have not seen it (of five folds,
+        with the codes of the fit), or, in a model with a graph, by the mean of its nearest
+        neighbours, if that tells spoilt copies of samples better from the samples. Samples far from
+        the middle of the data have no say in this, so that a group of outliers does not vouch for
+        itself.
 
         Scores are lengths in the units of X; in a model with a graph an error counts the more, the
         rarer it is in its direction. Rank by them; `seminmf.outlier_threshold` says from

@@ -38,10 +38,9 @@ from .spread import Spread
 # trials on small tables, groups of outliers went unseen with 3.5, and with 2.5 more ordinary ones
 # lost their neighbours; no script of the repository measures this.
 _FAR = 3.0
-# Samples by whose errors others are measured, and whose copies are spoilt to try both ways; fewer
-# if they have more numbers than these.
-_TRIED, _TRIED_NUMBERS = 200, 2**16
-_COPIES = 50
+# Samples by whose errors others are measured, fewer if they have more numbers than these, and
+# samples whose copies are spoilt to try both ways: on the panel 200 copies decided no better.
+_TRIED, _TRIED_NUMBERS, _COPIES = 200, 2**16, 50
 # They are the same each time.
 _SEED = 0
 # Errors that are such a share of the usual distance from the middle are those of rounding: as many
@@ -141,7 +140,7 @@ def _told_apart(low: FloatArray, high: FloatArray) -> float:
 
 
 def _near_the_middle(X: Any) -> tuple[NDArray[np.bool_], float]:
-    """Samples that are not much farther from the median of all than is usual, and how far that is."""
+    """Samples not much farther from the median of all than is usual, and how far that is."""
     distances = distances_from_middle(X)
     usual, deviation = shortest_half(distances)
     near: NDArray[np.bool_] = distances <= usual + _FAR * deviation
