@@ -83,7 +83,7 @@ class _Start:
         from seminmf.compiled.codes import codes_update
 
         rows, n = self.rows, len(self.V)
-        step, (old, new) = self.rule.step(alpha, 0.0, 0.0, 0.0), self._points()
+        step, (old, new) = self.rule.step(alpha), self._points()
         order: Any = np.arange(n)
         bounds: Any = np.array([0, n])
         if self.rule.sequential and alpha > 0:

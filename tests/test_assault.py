@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog
+from scipy.spatial.distance import pdist
 from sklearn.neighbors import RadiusNeighborsTransformer
 
 import reference
@@ -16,6 +17,7 @@ from helpers import converging_or_not, data, difference, make, problem, start
 from seminmf import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
 from seminmf.graph.index import NeighbourIndex, Recipe
 from seminmf.losses import Cauchy, Huber
+from seminmf.models.reading import metric_root
 from seminmf.models.training import warn_of
 from seminmf.solve.loop import Status
 from seminmf.solve.projection import Projector
@@ -411,3 +413,46 @@ def test_directions_of_a_search_that_do_not_fit_the_features_are_refused() -> No
     for wrong in (np.zeros(4), np.zeros((3, 2)), np.zeros(())):
         with pytest.raises(ValueError, match="do not fit 4 features"):
             NeighbourIndex(X, 3, Recipe(directions=wrong))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_parts_of_ordinary_samples_stay_beside_an_outlier(sparse: bool) -> None:
+    """They were taken for round-off of its length, and their samples for fitted all the same."""
+    X = data(16, 100).astype(np.float32)
+    X[4] *= np.float32(1e7)
+    stored = sp.csr_array(X) if sparse else X
+    model = RobustSemiNMF(16, loss="cauchy", init="exemplar", alpha=0, beta=0, max_iter=1)
+    with converging_or_not():
+        model.fit(stored)
+    lengths = np.linalg.norm(X.astype(np.float64) - model.codes_ @ model.components_, axis=1)
+    np.testing.assert_allclose(model.residuals_, lengths, atol=1e-4 * np.linalg.norm(X[0]))
+    assert model.n_active_ == 16
+
+
+def test_least_squares_after_which_something_is_left_have_all_digits() -> None:
+    """Corrected normal equations stopped where 1e-11 was left, which a small scale tells."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(31, 64))[:22] * 10 ** rng.uniform(-8, 8, 64)
+    V = np.eye(22) + 4.7e-4 * rng.uniform(0.9999, 1, (22, 22))
+    U = np.linalg.solve(V, X).T
+    left = np.linalg.norm(X - Projector(U).codes(X) @ U.T, axis=1)
+    assert (left <= 1e-12 * np.linalg.norm(X, axis=1)).all()
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4])
+def test_a_fit_that_goes_on_has_the_same_penalties(seed: int) -> None:
+    """Of data that are explained as a whole round-off decided how strong they were."""
+    X = np.tile(np.random.default_rng(seed).normal(size=100).round(), (4, 1))
+    model, weights = L21SemiNMF(1, alpha=1, n_neighbors=1, warm_start=True), [0.4, 2e-4, 3e-4, 150]
+    first = model.fit(X, sample_weight=weights).beta_
+    assert model.fit(X, sample_weight=weights).beta_ == first
+
+
+@pytest.mark.parametrize("length", [1e8, 1e15, 1e160])
+def test_distances_of_reconstructions_beside_a_long_part(length: float) -> None:
+    """Its square took the digits of the others."""
+    U, V = start(9, 8, 4)[0], data(20, 4, nonnegative=True)
+    model = SemiNMF(4)
+    model.components_ = (U * [1, 1, length, 1]).T
+    seen = (V / [1, 1, length, 1]) @ metric_root(model, 4)
+    np.testing.assert_allclose(pdist(seen), pdist(V @ U.T), rtol=1e-9)

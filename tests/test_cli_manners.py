@@ -336,3 +336,52 @@ def test_what_cannot_be_written_is_refused_before_anything_is_read(
 def test_tune_takes_the_short_option_of_fit(table: Path, tmp_path: Path) -> None:
     error = invoke("tune", table, "-k", "2:x", "--out", tmp_path / "out", code=2).stderr
     assert "2:x" in error
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are characters there")
+def test_names_of_files_that_are_no_characters(table: Path, tmp_path: Path) -> None:
+    """The fit was made, and lost where its name was written down."""
+    data, out = (tmp_path / os.fsdecode(name) for name in (b"caf\xe9.csv", b"out\xe9"))
+    data.write_bytes(table.read_bytes())
+    said = invoke("fit", data, "-k", 2, "-m", "semi", "--out", out).stdout
+    assert r"caf\udce9.csv: 60 rows" in said
+    told = json.loads(
+        invoke("fit", data, "-k", 2, "-m", "semi", "--out", out, "--force", "--json").stdout
+    )
+    assert told["data"]["path"] == str(data)
+    for words in (("transform", out, data, "--out", tmp_path / "codes.csv"), ("report", out)):
+        invoke(*words, "-q")
+    assert "caf\ufffd.csv" in (out / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("columns", ["0", "1"])
+def test_terminals_without_room_are_none(columns: str) -> None:
+    """Nothing was said."""
+    said = runner.invoke(cli.app, ["--help"], env={"COLUMNS": columns}).stdout
+    assert "Usage: " in said
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize(
+    "words", [("--help",), ("datasets", "list"), ("datasets", "list", "--json")]
+)
+def test_an_output_without_room_is_named(words: tuple[str, ...]) -> None:
+    """The help ended in a traceback."""
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "seminmf", *words], stdout=full, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr == "Error: standard output cannot be written: No space left on device.\n"
+
+
+def test_a_standard_input_that_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(ValueError, match="standard input is closed; give it a table"):
+        read_table("-")
+
+
+def test_numbers_of_parts_from_more_to_less(table: Path, tmp_path: Path) -> None:
+    error = invoke("tune", table, "--k", "5:2", "--out", tmp_path / "out", code=2).stderr
+    assert "--k must be as in 2:30" in error

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from interrupts import X, unchanged
 from seminmf import L21SemiNMF, SemiNMF
@@ -24,6 +25,19 @@ def test_interrupts() -> None:
     command = [sys.executable, str(Path(__file__).parent / "interrupts.py"), "100"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_numpy_is_not_told_to_ignore_invalid_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would go on so where an interrupt comes within its own ``__enter__`` or ``__exit__``."""
+    errstate = np.errstate
+
+    def told(**ways: str) -> Any:
+        assert "invalid" not in ways
+        return errstate(**ways)
+
+    monkeypatch.setattr(np, "errstate", told)
+    for samples in (X[:300], sp.csr_array(X[:300])):
+        L21SemiNMF(3, random_state=0).fit(samples).transform(samples[:5])
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, MemoryError])

@@ -8,9 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from helpers import converging_or_not, data
 from seminmf import FactorKMeans, L21SemiNMF, SemiNMF, Standardized
+from seminmf.models.preparation import _measure
 
 K = 3
 
@@ -158,3 +162,95 @@ def test_batches_with_another_number_of_parts() -> None:
     with pytest.raises(ValueError, match="n_components is 4, and partial_fit goes on with 3 parts"):
         started.set_params(n_components=4).partial_fit(data(40, 6))
     started.set_params(n_components=K).partial_fit(data(40, 6))
+
+
+def test_times_are_no_numbers() -> None:
+    """They were taken for days, or seconds, since 1970."""
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    days = pl.Series("b", range(40)).cast(pl.Date)
+    for column in (days, days.cast(pl.Datetime), days.cast(pl.Int64).cast(pl.Duration)):
+        with pytest.raises(TypeError, match="and is not, in column 'b': it has values of type D"):
+            model().fit(pl.from_pandas(TABLE).with_columns(column))
+    table = pa.table({"a": range(40), "b": pa.array(range(40), pa.timestamp("s"))})
+    with pytest.raises(TypeError, match="and is not, in column 'b': it has values of type time"):
+        model().fit(table)
+    for kind in ("datetime64[s]", "timedelta64[s]"):
+        times = np.arange(80).reshape(40, 2).astype(kind)
+        with pytest.raises(TypeError, match="X has to be made of numbers, and is not: it has val"):
+            model().fit(times)
+        with pytest.raises(TypeError, match="X has to be made of numbers, and is not: it has val"):
+            SemiNMF(1).fit(data(40, 2)).transform(times)
+
+
+def test_a_column_of_arrow_that_is_text_is_named() -> None:
+    pa = pytest.importorskip("pyarrow")
+    with pytest.raises(ValueError, match="and is not, in column 'b'"):
+        model().fit(pa.table({"a": range(40), "b": ["x"] * 40}))
+
+
+def test_tables_that_are_none_yet_or_of_another_shape() -> None:
+    pl = pytest.importorskip("polars")
+    with pytest.raises(ValueError, match=r"X is a LazyFrame, .*: pass X.collect\(\)"):
+        model().fit(pl.from_pandas(TABLE).lazy())
+    with pytest.raises(ValueError, match="structured_to_unstructured makes of it"):
+        model().fit(TABLE.to_records())
+    with pytest.raises(ValueError, match="X is a table without columns"):
+        model().fit(pd.DataFrame(index=range(40)))
+    with pytest.raises(ValueError, match=r"several columns of the name 'a'\. Rename them"):
+        model().fit(TABLE.set_axis(list("aba"), axis=1))
+    cube = sp.coo_array(np.ones((40, 4, 5)))
+    with pytest.raises(ValueError, match=r"X has shape \(40, 4, 5\); pass a matrix of two dim"):
+        model().fit(cube)
+    with pytest.raises(ValueError, match=r"graph has shape \(40, 4, 5\); pass a matrix of two"):
+        model(graph=cube).fit(data(40, 6))
+
+
+def test_numbers_beyond_double_precision() -> None:
+    """One was an OverflowError, the other a warning of NumPy."""
+    whole = [[10**400, 2], [3, 4], [5, 7]]
+    with pytest.raises(ValueError, match="X has to be made of numbers, and is not: int too large"):
+        SemiNMF(1).fit(whole)
+    if np.finfo(np.longdouble).max > np.finfo(np.float64).max:
+        with pytest.raises(ValueError, match="X has 240 values that are NaN or infinity"):
+            model().fit(data(40, 6).astype(np.longdouble) * np.longdouble("1e400"))
+
+
+@pytest.mark.parametrize("answer", [np.array([1, 2]), pd.NA, "stop", 0.5])
+def test_an_answer_of_a_callback_that_is_neither_yes_nor_no(answer: Any) -> None:
+    """It stopped the fit, or ended it in an error that did not name it."""
+    with pytest.raises(TypeError, match=r"callback returned .*; let it return True to stop"):
+        model(callback=lambda progress: answer).fit(data(40, 6))
+
+
+def test_classes_are_no_estimators() -> None:
+    for estimator, name in (
+        (FactorKMeans(SemiNMF), "factorizer"), (Standardized(SemiNMF), "model"),
+        (Standardized(3), "model"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"{name} must be an estimator with fit"):
+            estimator.fit(data(40, 6))
+    with pytest.raises(ValueError, match=r"graph must be .* or a scikit-learn neighbours"):
+        model(graph=KNeighborsTransformer).fit(data(40, 6))
+    pipeline = make_pipeline(StandardScaler(), SemiNMF(K))
+    with pytest.raises(ValueError, match="a Pipeline has none: say how many clusters"):
+        FactorKMeans(pipeline).fit(data(40, 6))
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_columns_of_any_unit_are_standardized(store: Any) -> None:
+    """Squares left the range of numbers: large columns became zero, small ones stayed as small."""
+    X, units = data(40, 6), 2.0 ** np.array([-700, -300, 0, 300, 600, 1000])
+    found = [Standardized(model()).fit(store(table)) for table in (X, X * units)]
+    np.testing.assert_array_equal(found[1].scale_, found[0].scale_ * units)
+    np.testing.assert_array_equal(found[1].center_, found[0].center_ * units)
+    np.testing.assert_array_equal(found[1].model_.codes_, found[0].model_.codes_)
+
+
+def test_many_numbers_in_single_precision_are_summed_in_double() -> None:
+    """Of 500,000 rows around 1000 the scale was 3.8 times what it is, and the centre 4 off."""
+    X = np.random.default_rng(0).normal((0, 1000), size=(500_000, 2)).astype(np.float32)
+    for table in (X, sp.csr_array(X)):
+        centre, scale = _measure(table, "scale")
+        np.testing.assert_allclose(scale, X.std(axis=0, dtype=np.float64), rtol=1e-2)
+        if table is X:
+            np.testing.assert_allclose(centre, X.mean(axis=0, dtype=np.float64), rtol=1e-6)

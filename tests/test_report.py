@@ -807,3 +807,15 @@ def test_names_that_are_loaded_when_asked_for() -> None:
     for module in (seminmf, seminmf.reporting):
         with pytest.raises(AttributeError, match="has no attribute 'reprot'"):
             module.reprot  # noqa: B018
+
+
+def test_a_report_of_large_numbers_in_single_precision() -> None:
+    """Squares left the range of numbers, and shares were none."""
+    X = data(60, 8)
+    found = []
+    for table in (X, (X * 2.0**100).astype(np.float32)):
+        model = FactorKMeans(L21SemiNMF(3, random_state=0), random_state=0).fit(table)
+        found.append(find(checked_subject(model, table)))
+    assert found[1].explained == pytest.approx(found[0].explained, abs=1e-3)
+    np.testing.assert_allclose(found[1].usage, found[0].usage, atol=1e-2)
+    assert len(report(model, table).html) > 10_000

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from joblib import Parallel, delayed
@@ -127,6 +128,16 @@ def test_a_factorization_grows_by_what_is_left(shape: tuple[int, int]) -> None:
     assert left[9] < left[5] < left[3]
 
 
+@pytest.mark.parametrize("power", [-465, -30, 30, 465])
+def test_the_unit_of_x_has_no_say(power: int) -> None:
+    """New parts were of length one, whatever the length of the others."""
+    X = np.random.default_rng(0).normal(size=(60, 8))
+    expected, found = (
+        choose_components(table, range(2, 5), random_state=0) for table in (X, X * 2.0**power)
+    )
+    assert repr(found) == repr(expected)
+
+
 def test_a_new_part_points_where_more_is_left() -> None:
     X = np.random.default_rng(0).gamma(1.0, size=(60, 8)) ** 2
     with Growth(X, 4) as growth:
@@ -134,7 +145,8 @@ def test_a_new_part_points_where_more_is_left() -> None:
         basis, codes = growth._with_more(last, 2)
         left = growth._space.engine.all_rows() - last[1] @ growth._space.lower(last[0]).T
     along = left @ basis[:, 2:]
-    np.testing.assert_allclose(codes[:, 2:], np.maximum(along, 0), atol=1e-9)
+    squares = np.square(basis[:, 2:]).sum(axis=0)
+    np.testing.assert_allclose(codes[:, 2:], np.maximum(along, 0) / squares, atol=1e-9)
     ahead, behind = (np.square(np.maximum(side, 0)).sum(axis=0) for side in (along, -along))
     assert (ahead > behind).all()
 
@@ -543,3 +555,21 @@ def test_sources_and_dask_are_refused(tmp_path: Path) -> None:
     source = open_source(tmp_path / "X.npy")
     with pytest.raises(ValueError, match="needs its samples in memory"):
         choose_components(source, [2, 3])
+
+
+def test_the_model_of_a_selector_knows_the_names_of_features() -> None:
+    """It took columns in any order, and complained of names in the right one."""
+    table = pd.DataFrame(planted("parts", 3, 0.1, seed=0, n=60, m=8), columns=list("abcdefgh"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = SemiNMFSelector(candidates=[2, 3], n_runs=0, random_state=0).fit(table)
+    np.testing.assert_array_equal(found.transform(table), found.best_estimator_.codes_)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        found.transform(table[list("hgfedcba")])
+    for model in regularization_path(table, 3, [1e-3, 1e-2]).models:
+        np.testing.assert_array_equal(model.transform(table), model.codes_)
+
+
+def test_a_generator_is_no_seed() -> None:
+    with pytest.raises(ValueError, match=r"random_state: .* Pass None, an integer"):
+        choose_components(np.eye(60, 8), [2, 3], random_state=np.random.default_rng(0))

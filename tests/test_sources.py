@@ -165,6 +165,28 @@ def test_every_source_gives_the_fit_of_the_array(
     np.testing.assert_allclose(parts.transform(source), there.transform(X), atol=1e-8)
 
 
+@pytest.mark.parametrize("table", [X, SPARSE])
+def test_samples_of_a_source_among_those_of_a_graph(table: Any) -> None:
+    """They ended in a TypeError."""
+    source: Any = ArraySource(table)
+    if sp.issparse(table):
+        source = MatrixSource((table.data, table.indices, table.indptr), table.shape)
+    half = table[: N // 2]
+    model = FactorKMeans(L21SemiNMF(K, max_iter=5, tol=0), random_state=0).fit(half)
+    known = model.factorizer_.set_params(max_memory=least(SemiNMF(K), source))
+    assert windows(source, int(float(known.max_memory[:-2]) * 1000), 1) > 1
+    np.testing.assert_array_equal(known.transform(source), known.transform(table))
+    np.testing.assert_array_equal(model.predict(source), model.predict(table))
+    weights = np.arange(N) % 3.0
+    some = [
+        L21SemiNMF(K, graph=knn_graph(table, 5), max_iter=5, tol=0, random_state=0)
+        .fit(rows, sample_weight=weights)
+        for rows in (table, source)
+    ]  # fmt: skip
+    assert some[1].objective_ == pytest.approx(some[0].objective_, rel=1e-2)
+    assert np.isfinite(some[1].codes_).all()
+
+
 def test_there_are_windows() -> None:
     """What the other tests are about: little memory holds some of the rows only."""
     few = least(SemiNMF(K), ArraySource(X))

@@ -14,6 +14,7 @@ from helpers import GRAPH_MODELS, cone, converging_or_not, data, difference, mak
 from seminmf import L21SemiNMF
 from seminmf.data import Engine, Space, Subspace, cutting, leading_subspace
 from seminmf.data import subspace as module
+from seminmf.selection import regularization_path
 from seminmf.solve import descent
 
 N, M, K = 150, 60, 3
@@ -71,6 +72,26 @@ def test_directions_of_data_without_so_many(rank: int) -> None:
         found.directions.T @ found.directions, np.eye(2 * (4 + module.OVERSAMPLING)), atol=1e-12
     )
     np.testing.assert_allclose(found.engine.storage.X @ found.directions.T, X, atol=1e-10)
+
+
+def test_directions_with_a_basis_in_them() -> None:
+    X, basis = data(4_000, 200), data(200, 4)
+    found = leading_subspace(Space(Engine(X, 4)), 4, np.ones(len(X)))
+    assert found is not None
+    more = found.holding(basis)
+    Q, width = more.directions, 2 * (4 + module.OVERSAMPLING) + 4
+    np.testing.assert_allclose(Q.T @ Q, np.eye(width), atol=1e-12)
+    np.testing.assert_allclose(more.lift(more.lower(basis)), basis, atol=1e-12)
+    np.testing.assert_allclose(more.engine.storage.X, X @ Q, atol=1e-10 * np.abs(X).max())
+
+
+def test_paths_stay_in_the_leading_directions(spaces: list[Space]) -> None:
+    """A fit that goes on from another one of the same path is not cheaper in all features."""
+    X = data(2_000, 256, rank=8) + 0.1 * data(2_000, 256)
+    regularization_path(X, 8, np.geomspace(1e-4, 1e-3, 3))
+    confined = [space.engine.n_features for space in spaces if isinstance(space, Subspace)]
+    width = 2 * (8 + module.OVERSAMPLING)
+    assert confined == [width, width + 8, width + 8]
 
 
 @pytest.mark.parametrize("kind", ["dense", "single", "triangle", "sparse", "columns"])

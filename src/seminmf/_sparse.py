@@ -8,7 +8,9 @@ import numpy as np
 
 
 def check_indices(name: str, matrix: Any) -> None:
-    """Refuse a sparse matrix, called ``name``, that is not what its shape says."""
+    """Refuse a sparse matrix, called ``name``, that is none, or not what its shape says."""
+    if len(matrix.shape) > 2:
+        raise ValueError(f"{name} has shape {matrix.shape}; pass a matrix of two dimensions.")
     if not _within(matrix):
         raise ValueError(
             f"{name} is a damaged sparse matrix: its indices point outside of its shape "

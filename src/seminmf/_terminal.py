@@ -20,8 +20,12 @@ def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
 
 
 def speak_plainly() -> None:
-    """Let standard output and error write ``...`` or ``?`` for what they have no character for."""
+    """Let standard output and error write ``...`` or ``?`` for what they have no character for.
+
+    Names of files may be made of bytes that are no characters at all, which UTF-8 does not have.
+    """
     codecs.register_error(_HANDLER, _in_plain_characters)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure") and "utf" not in (stream.encoding or "").lower():
-            stream.reconfigure(errors=_HANDLER)
+        if hasattr(stream, "reconfigure"):
+            unicode = "utf" in (stream.encoding or "").lower()
+            stream.reconfigure(errors="backslashreplace" if unicode else _HANDLER)

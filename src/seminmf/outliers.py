@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import stdtr
 
 from ._types import FloatArray
 
@@ -11,17 +12,12 @@ __all__ = ["outlier_threshold", "shortest_half"]
 
 # Half the length of the shortest half of normal values, in standard deviations.
 _QUARTILE = 0.6745
-# From the median of the bulk, this share of it is inside, ...
-_INSIDE = 0.9
-# ... and the threshold lies so many times as far above the median. For normal values that would be
-# 2.6 deviations and 5 in 1,000; what it is for scores is measured on the page on outliers.
-_BEYOND = 2.0
-# Of few samples both are known badly: of n it is 1 + 10/n times as far, so that of 10 to 1,000
-# values that are lengths of normal errors one in 200 lies beyond.
+# Beyond the threshold lie at least so many times as many samples as would without outliers, ...
+_TIMES = 5.0
+# ... if tails are not longer than those of Student's t with so many degrees of freedom.
+_LONGEST_TAIL = 3.0
+# Of few samples the deviation is known badly: of n it is taken to be 1 + 10/n times as large.
 _FEW = 10.0
-# Nothing is ordinary so many deviations above the usual, both by the shortest half: outliers that
-# lie everywhere between near and far would else join the bulk one by one.
-_FAR = 4.0
 # A spread below this share of the largest value is that of exact fits, and no yardstick.
 _EXACT = 1e-10
 
@@ -42,15 +38,17 @@ def shortest_half(values: FloatArray) -> tuple[float, float]:
 def outlier_threshold(scores: ArrayLike) -> float:
     """The score beyond which a sample is an outlier.
 
-    Cube roots of scores are nearly normal (as those of squares of lengths are, by Wilson and
-    Hilferty), and all that follows is done with them. The bulk begins as the shortest interval with
-    half of them and all below it, and grows: the threshold lies twice as far above its median as
-    nine tenths of it reach (1 + 10/n times that, for a bulk of n samples), and what is not beyond
-    that belongs to the bulk, until no more come, but never beyond four deviations of that interval.
-    So many outliers, up to nearly half, do not hide each other. Of labelled sets without outliers
-    about two samples in a hundred lie beyond it, more where scores have long tails; see the page on
-    outliers. Where half of the scores are the same, nothing is known about the others, and the
-    threshold is the largest score.
+    Beyond it lie five times as many samples as one would expect there without outliers: at most one
+    in five of the samples beyond it is there by chance. Expected are cube roots of scores around
+    the middle of the shortest interval with half of them, whose length is their measure, as
+    Student's t spreads. Lengths over many directions are nearly alike and their tails short, those
+    over few directions are not: t has as many degrees of freedom as normal numbers whose length
+    spreads like the scores, and at least three. Up to nearly half of the samples may be outliers.
+
+    Of lengths of normal, uniform or Laplace errors less than one in 100 lies beyond, of fewer than
+    100 samples less than two. Of most labelled sets without outliers none lies beyond, of some many
+    do, as those of a small class far from the others: see the page on outliers. Where half of the
+    scores are the same, nothing is known about the others, and the threshold is the largest score.
 
     Parameters
     ----------
@@ -75,16 +73,15 @@ def outlier_threshold(scores: ArrayLike) -> float:
             "scores must be finite numbers, one per sample, as outlier_scores returns them; got an "
             f"array of shape {values.shape}."
         )
-    roots = np.cbrt(np.sort(values))
+    roots, n = np.cbrt(np.sort(values)), len(values)
     middle, deviation = shortest_half(roots)
-    inside = 0
-    reached = int(np.searchsorted(roots, middle + _QUARTILE * deviation, side="right"))
-    while reached > inside:
-        inside = max(reached, len(roots) // 2 + 1)
-        usual, high = np.quantile(roots[:inside], (0.5, _INSIDE))
-        if high - usual <= _EXACT * np.abs(roots).max():
-            return float(values.max())
-        threshold = usual + _BEYOND * (1 + _FEW / inside) * (high - usual)
-        threshold = min(threshold, middle + _FAR * deviation)
-        reached = int(np.searchsorted(roots, threshold, side="right"))
-    return float(threshold**3)
+    if deviation <= _EXACT * np.abs(roots).max():
+        return float(values.max())
+    # The logarithm of the length of f normal numbers has a variance of 1/2f, its cube root 1/18f.
+    freedom = max(_LONGEST_TAIL, (middle / deviation) ** 2 / 18)
+    expected = n * stdtr(freedom, (middle - roots) / (deviation * (1 + _FEW / n)))
+    beyond = np.flatnonzero(_TIMES * expected <= n - np.arange(n))
+    if not len(beyond):
+        return float(values.max())
+    first = int(beyond[0])
+    return float(((roots[first - 1] + roots[first]) / 2) ** 3)

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -227,10 +228,29 @@ def _descent(fitted: Fitted) -> None:
     worst = rises / fitted.unit**fitted.power - doubt - fitted.round_off
     if fitted.model.solver == "mu":
         worst -= fitted.rises_of_mu
-    if worst.max() > 0:
-        t = int(worst.argmax())
+    for t in np.flatnonzero(worst > 0):
+        # A step loses digits where it begins, which may be far from the end.
+        if fitted.model.solver == "mu":
+            begun = _when(fitted, history[t - 1])
+            if worst[t] <= begun.terms()[1] + begun.rises_of_mu:
+                continue
         told = f"{history[t - 1]:.10g} to {history[t]:.10g}"
         raise FailureError(f"rise by {fitted.model.solver}", told)
+
+
+def _when(fitted: Fitted, objective: float) -> Fitted:
+    """The fit as it was when its objective was this."""
+    seen: list[tuple[Array, Array]] = []
+
+    def watch(progress: Any) -> None:
+        if progress.objective == objective:
+            seen.append(progress.factors())
+
+    case, model = fitted.case, copy(fitted.model)
+    clone(case.estimator).set_params(callback=watch).fit(case.X, sample_weight=case.weights)
+    basis, model.codes_ = seen[0]
+    model.components_ = basis.T
+    return Fitted(case, model)
 
 
 def _training_samples(fitted: Fitted) -> None:

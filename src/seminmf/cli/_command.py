@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import sys
@@ -20,6 +21,8 @@ except ImportError as error:  # pragma: no cover
     raise SystemExit('The command line needs: pip install "seminmf[cli]"') from error
 
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
+# Terminals are not narrower than so many characters.
+_NARROWEST = 10
 # Mistakes of the one who calls, not of the program: what is passed, and the files it names.
 _BAD_INPUT = (
     ValueError, FileNotFoundError, IsADirectoryError, NotADirectoryError, FileExistsError,
@@ -73,10 +76,17 @@ class OneLineGroup(TyperGroup):
         **extra: Any,
     ) -> Any:
         speak_plainly()
+        if os.environ.get("COLUMNS", "").isdecimal() and int(os.environ["COLUMNS"]) < _NARROWEST:
+            del os.environ["COLUMNS"]  # which rich would say nothing in
         try:
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            Talk().fail(_words(error), FAILURE)
+            code = FAILURE
         except Exception as error:
             # Typer brings its own exceptions of this kind in some versions, click's in others.
             if not hasattr(error, "format_message"):
@@ -207,6 +217,9 @@ def _guarded(call: Callable[[Talk], None], talk: Talk) -> int:
 def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO):
+        # Files say their names.
+        return f"standard output cannot be written: {error.strerror}."
     if isinstance(error, MemoryError):
         return "there is not enough memory; use fewer rows or columns."
     if isinstance(error, (*_BAD_INPUT, ImportError, FloatingPointError, OSError)):

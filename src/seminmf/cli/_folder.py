@@ -174,7 +174,7 @@ def notes_of(parts: Parts, table: Table, shape: Any) -> dict[str, Any]:
 
 def write_run(scratch: Path, run: dict[str, Any]) -> None:
     with atomic(scratch / RUN) as stream:
-        stream.write((to_json(run, indent=1) + "\n").encode())
+        stream.write((to_json(run, indent=1) + "\n").encode("utf-8", "backslashreplace"))
 
 
 def in_parts(table: Table) -> bool:

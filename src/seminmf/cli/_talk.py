@@ -7,7 +7,7 @@ import math
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console
@@ -56,7 +56,8 @@ class Talk:
         line = one_line(text)
         self.errors.print(f"Error: {line}", markup=False, style="red")
         if self.as_json:
-            self._print({"error": line, "exit_code": code})
+            with suppress(OSError):  # of which there may be no room for this either
+                self._print({"error": line, "exit_code": code})
 
     def finish(self) -> None:
         """The object for machines, once all went well."""

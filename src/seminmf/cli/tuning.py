@@ -44,7 +44,7 @@ def numbers_of(text: str) -> list[int]:
     try:
         if ":" in text:
             first, last, *step = (int(piece) for piece in text.split(":"))
-            if len(step) > 1 or (step and step[0] < 1):
+            if len(step) > 1 or (step and step[0] < 1) or last < first:
                 raise ValueError
             return list(range(first, last + 1, *step))
         return [int(piece) for piece in text.split(",")]

@@ -1,7 +1,11 @@
 """A new basis from the two moments Xᵀ(d∘V) and Vᵀ(d∘V)."""
 
-import numpy as np
+from functools import partial
 
+import numpy as np
+from numba import types
+
+from .apart import Apart
 from .codes import save, update_codes
 from .jit import borrowing, inner
 from .loops import clear, copy
@@ -40,16 +44,16 @@ def _factorize(gram, beta, floor, lengths, diagonal, negative):
     return True
 
 
-@borrowing
-def solve_basis(moment, gram, beta, floor, lengths, room, basis, omega):
+@partial(Apart, returns=types.float64)
+def basis_solution(moment, gram, beta, floor, before, room, basis, omega, lengths):
     """``basis`` = moment · (gram + diag(ridge))⁻¹ by Cholesky, ``omega`` = UᵀU, and ``lengths``.
 
-    The ridge is β/2t for the present lengths t, not below the floor. Returns the sum of the new
+    The ridge is β/2t for the lengths t ``before``, not below the floor. Returns the sum of the new
     ones, or −1, with nothing written, where the system is singular to working precision.
     """
     m, k = moment.shape
     diagonal, negative, u = room.diagonal, room.negative, room.tile
-    if not _factorize(gram, beta, floor, lengths, diagonal, negative):
+    if not _factorize(gram, beta, floor, before, diagonal, negative):
         return -1.0
     for start in range(0, m, TILE):
         count = min(TILE, m - start)
@@ -65,7 +69,9 @@ def solve_basis(moment, gram, beta, floor, lengths, room, basis, omega):
             for r in range(TILE):
                 row[r] /= diagonal[q]
         save(room.solution, room.features, start, count, u)
-    copy(room.solution, basis)
+    for j in range(m):
+        for q in range(k):
+            basis[j, q] = room.solution[j, q]
     clear(line_of(room.products))
     add_cross(room.add_cross, room.blas, room.solution, -1, room.solution, room.products)
     copy(room.products, omega)
@@ -74,6 +80,10 @@ def solve_basis(moment, gram, beta, floor, lengths, room, basis, omega):
         lengths[q] = np.sqrt(room.products[q, q])
         total += lengths[q]
     return total
+
+
+# How compiled code calls it, with an address before the arguments.
+solve_basis = basis_solution.call
 
 
 @borrowing

@@ -1,24 +1,48 @@
 """Loops that prepare a graph: its edges, and colours for samples that are not neighbours."""
 
+import numpy as np
+
 from .jit import borrowing
 
 
 @borrowing
-def is_symmetric(indptr, indices, data, cursor, tolerance):
-    """Whether (j, i) is stored for each (i, j), with the same weight but for the last digits.
+def sort_symmetric(indptr, indices, data, starts, columns, weights, seen, found, tolerance):
+    """Columns and weights of a symmetric graph in CSR, sorted; False where it is none.
 
-    ``cursor`` is a copy of where the rows begin.
+    All its entries have to be inside, off the diagonal, positive, finite, stored once, and the same
+    as those on the other side but for the last digits. ``starts`` is where rows of the transpose
+    begin, which has sorted columns whatever the order before; ``seen`` and ``found`` are room for a
+    row: who is in it, and the weights.
     """
-    for i in range(cursor.shape[0]):
+    n = seen.shape[0]
+    for i in range(n):
+        starts[i + 1], seen[i] = 0, -1
+    for i in range(n):
+        if not 0 <= indptr[i] <= indptr[i + 1] <= indices.shape[0]:
+            return False
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            # Columns are sorted: those who have j as a neighbour come in the order of row j.
-            mirrored = cursor[j]
-            if mirrored == indptr[j + 1] or indices[mirrored] != i:
+            if not (0 <= j < n and j != i and 0 < data[e] < np.inf):
                 return False
-            if abs(data[e] - data[mirrored]) > tolerance * data[mirrored]:
+            starts[j + 1] += 1
+    starts[0] = 0
+    for i in range(n):
+        starts[i + 1] += starts[i]
+        if starts[i + 1] != indptr[i + 1]:
+            return False
+    for i in range(n):
+        for e in range(indptr[i], indptr[i + 1]):
+            place = starts[indices[e]]
+            columns[place], weights[place] = i, data[e]
+            starts[indices[e]] += 1
+    for i in range(n):
+        for e in range(indptr[i], indptr[i + 1]):
+            seen[indices[e]], found[indices[e]] = i, data[e]
+        for e in range(indptr[i], indptr[i + 1]):
+            j = columns[e]
+            if seen[j] != i or abs(weights[e] - found[j]) > tolerance * found[j]:
                 return False
-            cursor[j] += 1
+            weights[e], seen[j] = found[j], -1
     return True
 
 

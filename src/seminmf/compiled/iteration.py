@@ -14,6 +14,7 @@ neighbours want them.
 
 import numpy as np
 
+from .basis import solve_basis
 from .codes import DESCEND, SUM, update_codes
 from .edges import weigh_edges
 from .jit import borrowing, inner, part_of_compiled
@@ -259,9 +260,23 @@ def _add_up(sums, sparse):
     copy(rows_of(sums.grams, 0, k), sums.gram)
 
 
+@inner
+def _solve(run, old, new, step):
+    """The basis of a new point from the last sums; whether there is one."""
+    solving, sums, basis = run.solving, run.sums, new.basis
+    sums.totals[3] = solve_basis(
+        solving.solve, sums.moment, sums.gram, step.beta, step.floor, old.basis.lengths, solving,
+        basis.U, basis.omega, basis.lengths,
+    )  # fmt: skip
+    return sums.totals[3] >= 0
+
+
 @borrowing
-def iteration(call, number, room, run, basis, old, new, step):
+def iteration(call, number, room, run, old, new, step):
     """One step of the rows from the point ``old`` to ``new``; returns offers as `barrier`.
+
+    With the basis of ``new``, which is solved for before, if that is part of the ``step``. Where
+    its system is singular nothing else is done.
 
     Without a graph each row first makes its starting point from its old code and from the one
     before that, which it finds in ``new``, by ``start_eta``. With one, the codes of ``new`` are
@@ -269,11 +284,13 @@ def iteration(call, number, room, run, basis, old, new, step):
     sum over it, it is both ``old`` and ``new``. A step may take several calls, each for the next
     chunks; it is complete after that with the last.
     """
+    cuts, basis = run.cuts, new.basis
+    if step.solves and room.leads and cuts.begin == 0 and not _solve(run, old, new, step):
+        return 0
     if not enter(call, number, room):
         return 0
     coupled = step.alpha > 0
     phase = offers = 0
-    cuts = run.cuts
     last = cuts.end == cuts.chunks.shape[0] - 1
     for chunk in range(cuts.begin, cuts.end):
         if coupled and step.rule == DESCEND:

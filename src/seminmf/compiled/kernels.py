@@ -5,13 +5,15 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from numba import from_dtype, types
 
 from .apart import kind_of
 from .codes import codes_update
 from .edges import edge_weights
+from .iteration import iteration
 from .products import cross_products, products, sparse_adjoint_products
-from .state import Kernels
+from .state import Call, Kernels
 
 _ORDER = types.Array(types.int64, 1, "C")
 
@@ -30,6 +32,23 @@ def find_kernels(run: Any, room: Any, point: Any, step: Any, dtype: Any) -> None
     """Give a run the addresses for its own type and those of what else an iteration takes."""
     kinds = kind_of(run), kind_of(room), kind_of(point), kind_of(step)
     run.set_structure("kernels", _all(*kinds, dtype))
+
+
+def find_iteration(run: Any, room: Any, point: Any, step: Any) -> Any:
+    """`iteration` for arguments of these types, which are no longer looked at in each call.
+
+    Numba's search for what was compiled for them takes as long as a basis step of few features.
+    """
+    return _entry(kind_of(room), kind_of(run), kind_of(point), kind_of(step))
+
+
+@lru_cache(maxsize=16)
+def _entry(room: Any, run: Any, point: Any, step: Any) -> Any:
+    counters = np.zeros(1, np.int64)
+    call = kind_of(Call(bell=counters, counters=counters))
+    kinds = call, types.int64, room, run, point, point, step
+    iteration.compile(kinds)
+    return iteration.overloads[kinds].entry_point
 
 
 @lru_cache(maxsize=16)

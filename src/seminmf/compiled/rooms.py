@@ -6,13 +6,20 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import from_dtype, types
 
 from . import state
+from .apart import kind_of
+from .basis import basis_solution
 from .blas import product_address
 from .codes import tile_rows
 from .edges import EDGES_AT_ONCE
 from .kernels import NO_KERNELS, cross_kernel
 from .simd.tiles import TILE
+
+
+_WHOLE, _DOUBLE = np.dtype(np.int64), np.dtype(np.float64)
+_EVERY: Any = np.arange(TILE)
 
 
 class Sizes(NamedTuple):
@@ -25,34 +32,69 @@ class Sizes(NamedTuple):
     dtype: Any
 
 
-def make_room(
+# Of what follows below from sizes alone one is kept of each of the last kinds, from which others
+# are made (`Structure.fresh`).
+_kept = lru_cache(maxsize=32)
+
+
+@_kept
+def room_for(
     sizes: Sizes, *, leads: bool = True, gathers: bool = False, own_phi: bool = False,
     own_point: bool = False, sparse: bool = False,
 ) -> state.Room:  # fmt: skip
     """Room of one thread for an iteration; none for what it does not need."""
     longest, m, k, width, dtype = sizes
-
-    def rows(wanted: bool, columns: int) -> Any:
-        return np.empty((longest if wanted else 0, columns), dtype)
-
     return state.Room(
-        leads=leads, rows=rows(gathers, m), spare=np.empty(longest, dtype),
-        phi=rows(own_phi, width), numbers=np.empty(longest, np.int64),
-        bounds=np.zeros(2, np.int64), following=rows(own_point, k),
-        weighted=np.zeros((longest, width if sparse else k), dtype), fitted=np.empty(m, dtype),
-        tiles=np.zeros((tile_rows(k, width), TILE), dtype), every=np.arange(TILE),
-        sums=np.zeros((TILE, k), dtype), sizes=np.empty((k, k), dtype),
-        columns=np.empty((k, k), np.int64), split=np.empty(k, np.int64),
-        lengths=np.empty(3 * EDGES_AT_ONCE, dtype),
+        leads=leads, rows=(dtype, longest * gathers, m), spare=(dtype, longest),
+        phi=(dtype, longest * own_phi, width), numbers=(_WHOLE, longest), bounds=(_WHOLE, 2),
+        following=(dtype, longest * own_point, k),
+        weighted=(dtype, longest, width if sparse else k), fitted=(dtype, m),
+        tiles=(dtype, tile_rows(k, width), TILE), every=_EVERY, sums=(dtype, TILE, k),
+        sizes=(dtype, k, k), columns=(_WHOLE, k, k), split=(_WHOLE, k),
+        lengths=(dtype, 3 * EDGES_AT_ONCE),
     )  # fmt: skip
 
 
-def make_basis_room(m: int, k: int) -> state.BasisRoom:
-    """Room for a basis of m features and k components."""
+@lru_cache(maxsize=4)
+def _solver(dtype: Any) -> int:
+    """The address of `basis_solution` for moments of this type."""
+    vector, matrix = (types.Array(types.float64, axes, "C") for axes in (1, 2))
+    own = types.Array(from_dtype(dtype), 2, "C")
+    room = kind_of(no_basis_room())
+    number = types.float64
+    return basis_solution.address(own, own, number, number, vector, room, own, own, vector)
+
+
+@_kept
+def basis_room_for(m: int, k: int, dtype: Any = None) -> state.BasisRoom:
+    """Room for a basis of m features and k components; with a type, for compiled code, too."""
     return state.BasisRoom(
-        diagonal=np.empty(k), negative=np.empty((k, k)), tile=np.zeros((k, TILE)),
-        solution=np.empty((m, k)), products=np.empty((k, k)), features=np.arange(m),
+        diagonal=(_DOUBLE, k), negative=(_DOUBLE, k, k), tile=(_DOUBLE, k, TILE),
+        solution=(_DOUBLE, m, k), products=(_DOUBLE, k, k), features=np.arange(m),
         blas=product_address(np.float64), add_cross=cross_kernel(np.float64),
+        solve=0 if dtype is None else _solver(dtype),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def no_basis_room() -> state.BasisRoom:
+    return basis_room_for(0, 0)
+
+
+@_kept
+def basis_for(m: int, k: int, width: int, dtype: Any) -> state.Basis:
+    """A basis of m features and k components."""
+    return state.Basis(U=(dtype, m, width), omega=(dtype, k, k), lengths=(_DOUBLE, k))
+
+
+@_kept
+def sums_for(sizes: Sizes, shards: int, items: int, sparse: bool) -> state.Sums:
+    """Sums of so many shards and items of edges."""
+    _, m, k, width, dtype = sizes
+    return state.Sums(
+        losses=(_DOUBLE, shards), penalties=(_DOUBLE, shards), edges=(_DOUBLE, items),
+        moments=(dtype, shards, m * width), grams=(dtype, shards * (width if sparse else k), k),
+        totals=(_DOUBLE, 4), moment=(dtype, m, k), gram=(dtype, k, k),
     )  # fmt: skip
 
 
@@ -87,4 +129,5 @@ def run_without_samples(count: int, dtype: Any) -> state.Run:
             moment=rows, gram=rows,
         ),
         kernels=NO_KERNELS, phi=rows, fit=np.empty(count, dtype), gathered=rows,
+        solving=no_basis_room(),
     )  # fmt: skip

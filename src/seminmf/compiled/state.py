@@ -6,7 +6,7 @@ from struct import Struct
 
 from .structures import Structure
 
-_FOUR_NUMBERS = Struct("=4d")
+_NUMBERS_OF_STEP = Struct("=2q6d")
 
 
 class Samples(Structure):
@@ -64,20 +64,27 @@ class Terms(Structure):
     )  # fmt: skip
 
 
+class Basis(Structure):
+    """``U`` with whole vectors of columns, ``omega`` = UᵀU, and the lengths of the vectors."""
+
+    fields = ("U", "omega", "lengths")
+
+
 class Point(Structure):
     """The codes of all samples with what follows from them: residuals, weights, edge weights.
 
-    ``following`` receives the codes from which the next step starts, or is empty.
+    ``following`` receives the codes from which the next step starts, or is empty. ``basis`` is the
+    one that the codes belong to.
     """
 
-    fields = ("codes", "residuals", "weights", "edges", "following")
+    fields = ("basis", "codes", "residuals", "weights", "edges", "following")
 
 
 class Sums(Structure):
     """What leaves the rows: sums by shard and by item of edges, and in all.
 
-    ``totals``: loss, graph penalty, codes penalty. ``moment`` (m × k) and ``gram`` (k × k) are the
-    sums of ``moments`` and ``grams``.
+    ``totals``: loss, graph penalty, codes penalty, and lengths of the basis if that was solved for.
+    ``moment`` (m × k) and ``gram`` (k × k) are the sums of ``moments`` and ``grams``.
     """
 
     fields = ("losses", "penalties", "edges", "moments", "grams", "totals", "moment", "gram")
@@ -88,25 +95,32 @@ class Run(Structure):
 
     ``phi``: products of all samples with the basis, if they are kept. ``fit``: ‖x − Uv‖² − ‖x‖².
     ``gathered``: rows of a chunk that do not follow each other in X, if they are kept.
+    ``solving``: room to solve for a basis in.
     """
 
-    fields = ("samples", "cuts", "graph", "terms", "sums", "kernels", "phi", "fit", "gathered")
-
-
-class Basis(Structure):
-    """``U`` with whole vectors of columns, and ``omega`` = UᵀU."""
-
-    fields = ("U", "omega")
+    fields = (
+        "samples", "cuts", "graph", "terms", "sums", "kernels", "phi", "fit", "gathered", "solving",
+    )  # fmt: skip
 
 
 class Step(Structure):
-    """What to do in one call: rule, sweeps, α, weight of the penalty, extrapolation."""
+    """What to do in one call: rule, sweeps, α, weight of the penalty, extrapolation.
 
-    fields = ("rule", "sweeps", "root", "alpha", "penalty", "start_eta", "eta")
+    If it ``solves``, the basis comes first, from the last sums, with weight β of its penalty.
+    """
 
-    def change(self, alpha: float, penalty: float, start_eta: float, eta: float) -> None:
-        """The numbers of the next call: the last four fields, behind three of eight bytes."""
-        _FOUR_NUMBERS.pack_into(self._slots, 24, alpha, penalty, start_eta, eta)
+    fields = (
+        "sweeps", "root", "rule", "solves", "alpha", "penalty", "start_eta", "eta", "beta", "floor",
+    )  # fmt: skip
+
+    def change(
+        self, rule: int, alpha: float, penalty: float, start_eta: float = 0.0, eta: float = 0.0,
+        beta: float = 0.0, floor: float = 0.0, *, solves: bool = False,
+    ) -> None:  # fmt: skip
+        """The numbers of the next call: the last eight fields, behind two of eight bytes."""
+        _NUMBERS_OF_STEP.pack_into(
+            self._slots, 16, rule, solves, alpha, penalty, start_eta, eta, beta, floor
+        )
 
 
 class Room(Structure):
@@ -127,6 +141,7 @@ class BasisRoom(Structure):
 
     fields = (
         "diagonal", "negative", "tile", "solution", "products", "features", "blas", "add_cross",
+        "solve",
     )  # fmt: skip
 
 

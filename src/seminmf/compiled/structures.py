@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from struct import pack, unpack
-from typing import Any, ClassVar
+from math import prod
+from struct import Struct
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from llvmlite import ir
@@ -31,6 +32,8 @@ from numba.extending import (
 from .views import view
 
 _SLOT = ir.IntType(64)
+# Bytes of a line of the cache.
+_LINE = 64
 
 
 class StructureType(types.Type):
@@ -103,15 +106,17 @@ _sample = np.zeros(3)[1:]
 # NumPy's own way takes four times as long, and a run asks for some eighty addresses.
 _address = _fast_address if _fast_address(_sample) == _slow_address(_sample) else _slow_address
 
-# Types by the name of the structure and the kinds of its fields.
-_known: dict[tuple[Any, ...], StructureType] = {}
+# Types and tables by the class of the structure and the kinds of its fields.
+_known: dict[tuple[Any, ...], tuple[StructureType, Struct]] = {}
 _NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
 
 
 class Structure:
     """Base of all structures; a class has a tuple of ``fields``, in their order.
 
-    They are attributes of the object, too, as they were when it was made.
+    They are attributes of the object, too, as they were when it was made. In the place of an array
+    there may be its type and its shape, as one tuple: it then begins with zeros, in one piece of
+    memory with the others of the structure, and `fresh` makes more of the same kind.
     """
 
     fields: ClassVar[tuple[str, ...]] = ()
@@ -121,7 +126,9 @@ class Structure:
             raise TypeError(f"{type(self).__name__} has the fields {self.fields}")
         slots: list[Any] = []
         kinds: list[Any] = [type(self)]
-        for value in values.values():
+        made: dict[str, tuple[int, int, Any]] = {}
+        size = 0
+        for name, value in values.items():
             kind = type(value)
             if kind is np.ndarray:
                 if not value.flags.c_contiguous:
@@ -130,21 +137,53 @@ class Structure:
                 slots += _address(value), *value.shape
             elif kind in _NUMBERS:
                 kinds.append(kind)
-                slots.append(_bits(value) if kind is float else value)
+                slots.append(value)
+            elif kind is tuple:
+                made[name] = len(slots), size, value
+                kinds += value[0].num, len(value) - 1
+                slots += size, *value[1:]
+                # Each begins a line of the cache after the first.
+                size += -(-prod(value[1:]) * value[0].itemsize // _LINE) * _LINE
             else:
                 kinds.append(id(value._numba_type_))
                 slots.append(value.address)
         key = tuple(kinds)
-        if key not in _known:
-            _known[key] = StructureType(type(self).__name__, _types(values))
-        self._numba_type_ = _known[key]
-        self._slots = array("q", slots)
+        known = _known.get(key)
+        if known is None:
+            _known[key] = known = _described(type(self).__name__, values)
+        self._numba_type_, layout = known
+        self._slots = array("q", layout.pack(*slots))
         self.address = self._slots.buffer_info()[0]
         # The arrays have to live as long as their addresses are in use.
         self.__dict__.update(values)
+        self._made = made
+        if made:
+            self._make(size)
+
+    def _make(self, size: int) -> None:
+        """Arrays of which there are but types and shapes, in so many bytes."""
+        self._room = np.zeros(size, np.uint8)
+        begin = _address(self._room)
+        for name, (slot, place, _) in self._made.items():
+            self._slots[slot] = begin + place
+            self.__dict__.pop(name, None)
+
+    def fresh(self) -> Self:
+        """Another one with the same, but for the arrays that are made here: it has its own."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._slots = self._slots[:]
+        other.address = other._slots.buffer_info()[0]
+        other._make(len(self._room))
+        return other
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        made = self.__dict__.get("_made", {})
+        if name not in made:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        _, place, (dtype, *shape) = made[name]
+        found = self.__dict__[name] = np.ndarray(shape, dtype, self._room, place)
+        return found
 
     def set_integers(self, **numbers: int) -> None:
         """Change fields that are integers."""
@@ -168,17 +207,16 @@ class Structure:
         setattr(self, name, vector)
 
 
-def _bits(number: float) -> int:
-    """The bits of a floating-point number, as those of an integer."""
-    return int(unpack("=q", pack("=d", number))[0])
-
-
-def _types(values: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """The types of the fields."""
-    found = []
-    for name, value in values.items():
-        if isinstance(value, np.ndarray):
-            found.append((name, types.Array(from_dtype(value.dtype), value.ndim, "C")))
+def _described(name: str, values: dict[str, Any]) -> tuple[StructureType, Struct]:
+    """The type of a structure with such fields, and how its table is packed."""
+    found, letters = [], "="
+    for field, value in values.items():
+        if isinstance(value, np.ndarray | tuple):
+            shaped = isinstance(value, np.ndarray)
+            dtype, axes = (value.dtype, value.ndim) if shaped else (value[0], len(value) - 1)
+            found.append((field, types.Array(from_dtype(dtype), axes, "C")))
+            letters += (1 + axes) * "q"
         else:
-            found.append((name, _NUMBERS.get(type(value)) or value._numba_type_))
-    return tuple(found)
+            found.append((field, _NUMBERS.get(type(value)) or value._numba_type_))
+            letters += "d" if isinstance(value, float) else "q"
+    return StructureType(name, tuple(found)), Struct(letters)

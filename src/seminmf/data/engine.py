@@ -188,6 +188,8 @@ class Engine:
         first = 0
         for window in self.storage.windows():
             visits = self._visits(window)
+            if len(visits) == self.cuts.count == 1:  # nothing to share, nor to add up
+                return visit(visits[0], window.visit(visits[0]))
 
             def add(part: int, turns: list[slice], window: Window) -> None:
                 for rows in turns:
@@ -208,7 +210,7 @@ class Engine:
         """‖x_i − U v_i‖ for every sample, or for those ``among`` them, computed directly."""
 
         def visit(rows: slice, visited: Visited, _: Any) -> FloatArray:
-            if among is None:
+            if among is None or among[rows].all():
                 return visited.residuals(codes[rows], basis)
             some = np.flatnonzero(among[rows])
             return visited.chosen(some).residuals(codes[rows][some], basis)

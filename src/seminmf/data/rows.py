@@ -14,11 +14,19 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ..compiled import state
 from ..compiled.codes import DESCEND, MEASURE, MULTIPLY, SUM
-from ..compiled.iteration import EDGES_PER_ITEM, iteration, phases_of
-from ..compiled.kernels import NO_KERNELS, find_kernels
+from ..compiled.iteration import EDGES_PER_ITEM, phases_of
+from ..compiled.kernels import NO_KERNELS, find_iteration, find_kernels
 from ..compiled.products import padded_width
-from ..compiled.rooms import Sizes, make_room, no_graph
-from ..compiled.state import Point, Step
+from ..compiled.rooms import (
+    Sizes,
+    basis_for,
+    basis_room_for,
+    no_basis_room,
+    no_graph,
+    room_for,
+    sums_for,
+)
+from ..compiled.state import Point
 from .cutting import cut_each_chunk, largest_part
 
 if TYPE_CHECKING:
@@ -40,27 +48,27 @@ class Rule:
         """Whether a row must see the new codes of the neighbours that came before it."""
         return self.kind == DESCEND
 
-    def step(self, alpha: float, penalty: float, start_eta: float, eta: float) -> state.Step:
-        """For compiled code, with the numbers of one call."""
+    def step(self, alpha: float = 0.0) -> state.Step:
+        """For compiled code; `state.Step.change` has the other numbers of a call."""
         return state.Step(
-            rule=self.kind, sweeps=self.sweeps, root=self.root, alpha=alpha, penalty=penalty,
-            start_eta=start_eta, eta=eta,
+            sweeps=self.sweeps, root=self.root, rule=self.kind, solves=False, alpha=alpha,
+            penalty=0.0, start_eta=0.0, eta=0.0, beta=0.0, floor=0.0,
         )  # fmt: skip
-
-
-# Passes that change no codes.
-_MEASURING, _SUMMING = Rule(MEASURE), Rule(SUM)
 
 
 @dataclass(slots=True)
 class Statistics:
-    """What a pass over the rows finds: terms of J, and the moments Xᵀ(d∘Y) and Yᵀ(d∘Y)."""
+    """What a pass over the rows finds: terms of J, and the moments Xᵀ(d∘Y) and Yᵀ(d∘Y).
+
+    The moments are there until the next pass, and not to be kept.
+    """
 
     loss: float
     graph_penalty: float
     codes_penalty: float
     moment: FloatArray
     gram: FloatArray
+    basis_penalty: float = 0.0
 
 
 class Graph(Protocol):
@@ -93,7 +101,9 @@ class _NoGraph:
         self.numbering, self.renumbered = None, self
 
 
-def _points(n: int, codes: FloatArray, base: FloatArray, kept: bool) -> list[Point]:
+def _points(
+    n: int, bases: list[state.Basis], codes: FloatArray, base: FloatArray, kept: bool
+) -> list[Point]:
     """A run goes from one of these to the next, round and round.
 
     Codes have two places, or three if the points from which steps start are ``kept``, which the
@@ -107,8 +117,8 @@ def _points(n: int, codes: FloatArray, base: FloatArray, kept: bool) -> list[Poi
         following = places[(turn + 1) % 3] if kept else codes[:0]
         points.append(
             Point(
-                codes=places[turn % len(places)], residuals=residuals, weights=weights, edges=edges,
-                following=following,
+                basis=bases[turn % 2], codes=places[turn % len(places)], residuals=residuals,
+                weights=weights, edges=edges, following=following,
             )
         )  # fmt: skip
     return points
@@ -156,9 +166,12 @@ class Rows:
         self._share = share
         # Where steps start is kept only if neighbours want to see that before they have moved.
         self._keeps = self._coupled and rule.sequential
-        self._points = _points(engine.n_samples, codes, self._graph.base, self._keeps)
+        k = codes.shape[1]
+        basis = basis_for(engine.n_features, k, padded_width(k, engine.dtype), engine.dtype)
+        bases = [basis.fresh(), basis.fresh()]
+        self._points = _points(engine.n_samples, bases, codes, self._graph.base, self._keeps)
         self._turn, self._start_eta = 0, 0.0
-        self._step = rule.step(0.0, 0.0, 0.0, 0.0)
+        self._step = rule.step()
         self.enter(engine, terms)
 
     @property
@@ -179,7 +192,6 @@ class Rows:
         squares = engine.squares if numbering is None else engine.squares[numbering]
         samples = engine.storage.samples(squares, self._share, numbering, cuts.longest)
         width, shards = padded_width(k, dtype), cuts.most_shards
-        height = width if engine.sparse else k
         items = -(-len(graph.pairs) // EDGES_PER_ITEM)
         # A chunk whose rows have to be gathered keeps them for the second product.
         keeps = numbering is not None and not engine.sparse
@@ -187,29 +199,29 @@ class Rows:
         self._engine, self._terms = engine, terms
         self._cuts = cuts.structure
         self._phases = phases_of(len(graph.colour_starts) - 1, cuts.count)
-        self._basis = state.Basis(U=np.zeros((m, width), dtype), omega=np.empty((k, k), dtype))
-        self._sums = sums = state.Sums(
-            losses=np.zeros(shards), penalties=np.zeros(shards), edges=np.zeros(items),
-            moments=np.empty((shards, m * width), dtype),
-            grams=np.empty((shards * height, k), dtype), totals=np.zeros(3),
-            moment=np.empty((m, k), dtype), gram=np.empty((k, k), dtype),
-        )  # fmt: skip
+        if len(self._current.basis.U) != m:
+            bases = [basis_for(m, k, width, dtype).fresh() for _ in range(2)]
+            for turn, point in enumerate(self._points):
+                point.set_structure("basis", bases[turn % 2])
+        sizes = Sizes(cuts.longest, m, k, width, dtype)
+        self._sums = sums_for(sizes, shards, items, engine.sparse).fresh()
         self._run = state.Run(
             samples=samples, cuts=self._cuts, graph=graph.structure,
-            terms=terms.structure, sums=sums, kernels=NO_KERNELS,
-            phi=np.empty((n if self._coupled else 0, width), dtype), fit=np.empty(n, dtype),
-            gathered=np.empty((gathered, m), dtype),
+            terms=terms.structure, sums=self._sums, kernels=NO_KERNELS,
+            phi=(dtype, n if self._coupled else 0, width), fit=(dtype, n),
+            gathered=(dtype, gathered, m), solving=no_basis_room(),
         )  # fmt: skip
-        sizes = Sizes(cuts.longest, m, k, width, dtype)
         gathers = engine.storage.gathers and not keeps
         self._rooms = [
-            make_room(
+            room_for(
                 sizes, leads=thread == 0, gathers=gathers, own_phi=not self._coupled,
                 own_point=not self._keeps, sparse=engine.sparse,
-            )
+            ).fresh()
             for thread in range(engine.team.crew.helpers + 1)
         ]  # fmt: skip
-        find_kernels(self._run, self._rooms[0], self._current, self._step, dtype)
+        kinds = self._run, self._rooms[0], self._current, self._step
+        find_kernels(*kinds, dtype)
+        self._iteration = find_iteration(*kinds)
 
     def begins_again(self, codes: FloatArray) -> bool:
         """Start from other codes, if there is room for them."""
@@ -229,16 +241,32 @@ class Rows:
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float
     ) -> Statistics:
         """Everything that follows from the basis and the current codes, and the moments at them."""
-        self._show(basis, omega)
-        return self._pass(self._current, _MEASURING.step(alpha, penalty, 0.0, 0.0))
+        self._show(self._current, basis, omega)
+        self._step.change(MEASURE, alpha, penalty)
+        return self._pass(self._current)
 
     def advance(
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float, eta: float
     ) -> Statistics:
         """New codes into the trial point, and the moments at the point beyond them by ``eta``."""
-        self._show(basis, omega)
-        self._step.change(alpha, penalty, self._start_eta, eta)
-        return self._pass(self._trial, self._step)
+        self._show(self._trial, basis, omega)
+        self._step.change(self._rule.kind, alpha, penalty, self._start_eta, eta)
+        return self._pass(self._trial)
+
+    def solve(
+        self, alpha: float, penalty: float, eta: float, beta: float, floor: float
+    ) -> Statistics | None:
+        """As `advance`, with the basis that solves the least squares of the last moments.
+
+        β and the floor of lengths make up the ridge. None where their system is singular.
+        """
+        if self._run.solving is no_basis_room():
+            kind = *self._sums.moment.shape, self._engine.dtype
+            self._run.set_structure("solving", basis_room_for(*kind).fresh())
+        rule, start_eta = self._rule.kind, self._start_eta
+        self._step.change(rule, alpha, penalty, start_eta, eta, beta, floor, solves=True)
+        found = self._pass(self._trial)
+        return found if found.basis_penalty >= 0 else None
 
     def accept(self, eta: float) -> None:
         """Make the trial point the current one; the next step starts beyond it by ``eta``."""
@@ -249,8 +277,24 @@ class Rows:
         """Have the next step start from the current codes themselves; returns their moments."""
         self._trial.codes[:] = self._current.codes
         self._start_eta = 0.0
-        found = self._pass(self._current, _SUMMING.step(0.0, 0.0, 0.0, 0.0))
+        self._step.change(SUM, 0.0, 0.0)
+        found = self._pass(self._current)
         return found.moment, found.gram
+
+    def take(
+        self, basis: FloatArray, omega: FloatArray, lengths: FloatArray, moment: FloatArray,
+        gram: FloatArray,
+    ) -> None:  # fmt: skip
+        """Go on from this basis and these moments at the current codes."""
+        self._show(self._current, basis, omega)
+        self._current.basis.lengths[:] = lengths
+        self._sums.moment[:], self._sums.gram[:] = moment, gram
+
+    @property
+    def basis(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Copies of the current basis, of Ω, and of the lengths of its vectors."""
+        basis = self._current.basis
+        return basis.U[:, : len(basis.omega)].copy(), basis.omega.copy(), basis.lengths.copy()
 
     @property
     def codes(self) -> FloatArray:
@@ -285,17 +329,22 @@ class Rows:
         ordered[self._numbering] = rows
         return ordered
 
-    def _show(self, basis: FloatArray, omega: FloatArray) -> None:
-        """Have compiled code see a basis."""
-        self._basis.U[:, : basis.shape[1]] = basis
-        self._basis.omega[:] = omega
+    def _show(self, point: Point, basis: FloatArray, omega: FloatArray) -> None:
+        """Have compiled code see a basis at a point."""
+        place = point.basis
+        place.U[:, : basis.shape[1]] = basis
+        place.omega[:] = omega
+        place.lengths[:] = np.sqrt(omega.diagonal().astype(np.float64))
+        self._sums.totals[3] = place.lengths.sum()
 
-    def _pass(self, new: Point, step: Step) -> Statistics:
-        arguments = self._run, self._basis, self._current, new, step
+    def _pass(self, new: Point) -> Statistics:
+        arguments, sums = (self._run, self._current, new, self._step), self._sums
+        call = self._engine.team.call
         for window in self._engine.storage.windows():
             window.show(self._run.samples, self._cuts)
-            self._engine.team.call(iteration, self._rooms, arguments, self._phases)
-        sums = self._sums
-        loss, graph_penalty, codes_penalty = sums.totals.tolist()
-        moments = sums.moment.copy(), sums.gram.copy()
-        return Statistics(loss, graph_penalty, codes_penalty, *moments)
+            call(self._iteration, self._rooms, arguments, self._phases)
+            loss, graph_penalty, codes_penalty, basis_penalty = sums.totals.tolist()
+            if basis_penalty < 0:  # there is no basis to go on with
+                break
+        moment, gram = sums.moment, sums.gram
+        return Statistics(loss, graph_penalty, codes_penalty, moment, gram, basis_penalty)

@@ -110,7 +110,7 @@ def weighted_median(values: FloatArray, share: FloatArray | None) -> float:
         ordered = np.partition(values, middle)
         return float((ordered[middle[0]] + ordered[middle[1]]) / 2)
     order = np.argsort(values)
-    below = np.cumsum(share[order])
+    below = np.cumsum(share[order], dtype=np.float64)
     half = below[-1] / 2
     place = int(np.searchsorted(below, half * (1 - 1e-12)))
     median = float(values[order[place]])
@@ -126,7 +126,7 @@ def typical_length(squares: FloatArray, share: FloatArray | None) -> float:
     the zero rows, because they say nothing about the scale and may be many.
     """
     nonzero = squares > 0
-    if not nonzero.any():
-        return 0.0
-    kept = None if share is None else share[nonzero]
-    return weighted_median(np.sqrt(squares[nonzero]), kept)
+    if not nonzero.all():
+        squares = squares[nonzero]
+        share = None if share is None else share[nonzero]
+    return weighted_median(np.sqrt(squares), share) if len(squares) else 0.0

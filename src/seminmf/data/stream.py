@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -117,6 +118,13 @@ class Stream:
         finally:
             storage.close()
         return Survey(squares, low, high)
+
+    def parts(self) -> Iterator[Any]:
+        """All rows in their order, some in memory at a time; an error as in the survey."""
+        assert self.survey
+        storage = StreamStorage(self, self.cut(1), 1)
+        with closing(storage):
+            yield from (window.rows for window in storage.windows())
 
     def _complain(self, block: FloatArray, start: int) -> None:
         """Say where a number is missing or infinite; squares that overflow are not our business."""

@@ -15,7 +15,7 @@ step more, or exact eigenvectors, change the number of iterations by one or two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,17 @@ class Subspace(Space):
 
     wider: Space
     directions: FloatArray
+    holds_basis: bool = False
+    """Whether a basis that was found before is in it."""
+
+    def holding(self, basis: FloatArray) -> Subspace:
+        """A larger one, with a basis in the features of X in it as well."""
+        own, around = self.directions, self.wider.engine
+        more = np.linalg.qr(np.hstack([own, self.wider.lower(basis)]))[0][:, own.shape[1] :]
+        more = np.ascontiguousarray(more)
+        features = np.hstack([self.engine.all_rows(), around.times(more)])
+        engine = around.beside(features, basis.shape[1], around.squares)
+        return replace(self, engine=engine, directions=np.hstack([own, more]), holds_basis=True)
 
     def widened(self, basis: FloatArray) -> FloatArray:
         """A basis of this space in the features of the wider one."""

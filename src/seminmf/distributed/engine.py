@@ -196,6 +196,9 @@ class RemoteRows:
     def advance(self, *arguments: Any) -> Statistics:
         return self._statistics("advance", arguments)
 
+    def solve(self, *numbers: float) -> None:
+        """The moments are with who asks, and so is the basis that solves their system."""
+
     def accept(self, eta: float) -> None:
         self._tell()
         self._accepted = eta

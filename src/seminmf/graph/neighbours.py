@@ -7,6 +7,7 @@ or what a scikit-learn neighbours transformer finds.
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.base import clone
 
 from .._sparse import check_indices
 from .._types import IntArray
-from ..compiled.colouring import is_symmetric
+from ..compiled.colouring import sort_symmetric
 from ..compiled.threads.scikit_learn import during
 from .exact import Exact
 
@@ -71,11 +72,14 @@ def transformer_links(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]
 
 def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
     """Check a given matrix and bring it into our form; itself if it has that form already."""
+    if isinstance(graph, sp.csr_array) and graph.shape == (n_samples, n_samples):
+        found = _sorted(graph)
+        if found is not None:
+            return found
     check_indices("graph", graph)
     if graph.dtype.kind not in "biuf":
         raise ValueError(f"graph has entries of {graph.dtype}; pass real, non-negative weights.")
-    formed = _in_our_form(graph)
-    matrix = graph if formed else sp.csr_array(graph, dtype=np.float64, copy=True)
+    matrix = sp.csr_array(graph, dtype=np.float64, copy=True)
     if matrix.shape != (n_samples, n_samples):
         raise ValueError(
             f"graph has shape {matrix.shape}, but X has {n_samples} samples; pass a square "
@@ -89,10 +93,8 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
             f"graph has negative weights (smallest {matrix.data.min():g}); weights measure "
             "similarity and must be zero or positive."
         )
-    if not formed:
-        matrix = _without_loops(matrix)
-    starts = matrix.indptr[:-1].copy()
-    if not is_symmetric(matrix.indptr, matrix.indices, matrix.data, starts, 1e-12):
+    matrix = _without_loops(matrix)
+    if _sorted(matrix) is None:
         warnings.warn(
             "graph is not symmetric; max(graph, graph.T) is used. Pass a symmetric matrix to "
             "silence this warning.",
@@ -103,9 +105,22 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
     return matrix
 
 
-def _in_our_form(graph: Any) -> bool:
-    """Whether neither storage nor diagonal have to be changed."""
-    if not isinstance(graph, sp.csr_array) or graph.dtype != np.float64:
-        return False
-    plain = graph.shape[0] == graph.shape[1] and graph.has_canonical_format and graph.data.all()
-    return bool(plain) and not graph.diagonal().any()
+def _sorted(graph: sp.csr_array) -> sp.csr_array | None:
+    """A graph of float64 with sorted columns, itself if they are; None where it is no graph."""
+    n, count = graph.shape[0], len(graph.indices)
+    fits = len(graph.indptr) == n + 1 and len(graph.data) == count == graph.indptr[-1]
+    if graph.dtype != np.float64 or not fits:
+        return None
+    # Copies are of one type for compiled code, whatever the graph may be.
+    given = [np.array(part, np.int64) for part in (graph.indptr, graph.indices)]
+    starts, columns, seen = (np.empty(size, np.int64) for size in (n + 1, count, n))
+    weights, found = np.empty(count), np.empty(n)
+    room = starts, columns, weights, seen, found
+    if not sort_symmetric(*given, graph.data.copy(), *room, 1e-12):
+        return None
+    if (columns == graph.indices).all():
+        return graph
+    found = copy(graph)  # SciPy looks at every index of what is made anew
+    found.data, found.indices = weights, columns.astype(graph.indices.dtype, copy=False)
+    found.has_canonical_format = True
+    return found

@@ -103,11 +103,15 @@ class NeighbourGraph:
             indptr, indices, base, pairs, order, starts[: found + 1], chunks, groups, numbering
         )
 
-    @cached_property
+    @property
     def renumbered(self) -> NeighbourGraph:
         """The same for samples that are stored in the order of ``numbering``."""
-        if self.numbering is None:
-            return self
+        # Who kept itself would stay in memory until cycles are looked for.
+        return self if self.numbering is None else self._renumbered
+
+    @cached_property
+    def _renumbered(self) -> NeighbourGraph:
+        assert self.numbering is not None
         n = len(self.order)
         matrix = sp.csr_array((self.base, self.indices, self.indptr), shape=(n, n))
         matrix = matrix[self.numbering][:, self.numbering]

@@ -35,6 +35,8 @@ def name_of(path: str) -> str:
 
 
 def content_of(path: str, format: Format) -> tuple[bytes, Format]:
+    if path == STDIN and sys.stdin is None:
+        raise TableError("standard input is closed; give it a table, or name a file.")
     content = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     if content[:2] == _GZIP:
         try:

@@ -18,7 +18,7 @@ from .display import Displayed
 from .persistence import Saveable
 from .reading import CODES, METRICS, RECONSTRUCTION, Ball, Reading, metric_root
 from .samples import check_in_memory, check_samples, given
-from .validation import check_choice, check_integer, check_seed, drawn_seed
+from .validation import check_choice, check_estimator, check_integer, check_seed, drawn_seed
 
 __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
@@ -64,9 +64,9 @@ def find_clusters(
         search.fit(seen)
     labels: IntArray = search.labels_
     sizes = np.bincount(labels, minlength=n_clusters)
-    centres = np.zeros((n_clusters, refined.shape[1]), refined.dtype)
-    np.add.at(centres, labels, refined)
-    centres /= np.maximum(sizes, 1)[:, None]
+    # By columns in double precision: sums of many numbers in single would lose their digits.
+    sums = np.stack([np.bincount(labels, column, n_clusters) for column in refined.T], axis=1)
+    centres = (sums / np.maximum(sizes, 1)[:, None]).astype(refined.dtype)
     # With fewer different samples than clusters some stay empty: they have a centre all the same.
     empty = np.flatnonzero(sizes == 0)
     if len(empty):
@@ -185,11 +185,7 @@ class FactorKMeans(
         -------
         self : object
         """
-        if not hasattr(self.factorizer, "fit_transform"):
-            raise ValueError(
-                "factorizer must be an estimator with fit_transform, such as "
-                f"seminmf.L21SemiNMF(n_components=10), got {self.factorizer!r}."
-            )
+        check_estimator("factorizer", self.factorizer, "fit_transform")
         check_choice("metric", self.metric, METRICS)
         if not isinstance(self.refine, bool | np.bool_):
             raise ValueError(f"refine must be True or False, got {self.refine!r}.")
@@ -202,6 +198,11 @@ class FactorKMeans(
         n_clusters = self.n_clusters
         if n_clusters is None:
             n_clusters = getattr(factorizer, "n_components", None)
+            if n_clusters is None:
+                raise ValueError(
+                    f"n_clusters=None takes the factorizer's n_components, and a "
+                    f"{type(factorizer).__name__} has none: say how many clusters."
+                )
         n_clusters = check_integer("n_clusters", n_clusters, 1)
         if n_clusters > X.shape[0]:
             raise ValueError(
@@ -330,6 +331,7 @@ class FactorKMeans(
             "middle": None if ball is None else ball.middle,
             "radius": None if ball is None else ball.radius,
             "rounds": reading.rounds,
+            "even": True,
         }
         found = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
         state["kmeans"] = {
@@ -349,7 +351,8 @@ class FactorKMeans(
         self.metric = check_choice("metric", reading["metric"], METRICS)
         middle, rounds = reading["middle"], reading["rounds"]
         ball = None if middle is None else Ball(middle, reading["radius"])
-        root = metric_root(self.factorizer_, centres.shape[1])
+        # Centres of files that do not say so are those of parts as they are.
+        root = metric_root(self.factorizer_, centres.shape[1], even="even" in reading)
         if rounds is not None:
             trained = self.factorizer_._projector.training_codes
             if trained is None or len(rounds) < 1 or rounds.shape[1:] != trained.shape:

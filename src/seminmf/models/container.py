@@ -76,11 +76,13 @@ def write_container(path: PathLike, header: dict[str, Any], arrays: Arrays) -> N
         **header,
         "arrays": {name: entry for name, (_, entry) in arrays.members.items()},
     }
-    text = json.dumps(described, ensure_ascii=False, allow_nan=False, indent=1).encode()
+    text = json.dumps(described, ensure_ascii=False, allow_nan=False, indent=1)
+    # Names may have what is no character, which JSON has as an escape, and UTF-8 has not.
+    content = text.encode("utf-8", "backslashreplace")
     with _told_of_no_room(path), atomic(path) as stream:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
             archive.comment = b" " * _SEAL_LENGTH
-            archive.writestr(_member(HEADER), text)
+            archive.writestr(_member(HEADER), content)
             for name, (array, _) in arrays.members.items():
                 with archive.open(_member(name), "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, array, version=(2, 0), allow_pickle=False)

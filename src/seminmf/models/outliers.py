@@ -12,7 +12,8 @@ from ..data import divided
 from ..data.samples import distinct_rows
 
 if TYPE_CHECKING:
-    from ..solve.outliers import Fitted, Reference
+    from ..solve.held_out import Fitted
+    from ..solve.outliers import Reference
 
 # Residuals that are the same but for round-off, as a share of a sample's length.
 _SAME = {8: 1e-7, 4: 1e-3}
@@ -38,7 +39,7 @@ def _scores(model: Any, X: Any) -> FloatArray:
         scores = reference.scores[known]
         new = np.flatnonzero(known < 0)
         if len(new):
-            scores[new] = reference.score(X[new])
+            scores[new] = reference.way.score(X[new])
         return scores
     if _is_training_set(model, X):
         representatives, member = distinct_rows(X)
@@ -59,7 +60,7 @@ def _holds_training(model: Any) -> bool:
 
 
 def _fitted(model: Any, codes: FloatArray, residuals: FloatArray) -> Fitted:
-    from ..solve.outliers import Fitted
+    from ..solve.held_out import Fitted
 
     projector = model._projector
     nonnegative = model._parts["nonnegative"]

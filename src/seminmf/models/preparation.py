@@ -16,7 +16,7 @@ from ..sources.opening import source_of
 from .gaps import column_medians, filled
 from .persistence import Saveable
 from .samples import check_in_memory, check_samples
-from .validation import check_choice
+from .validation import check_choice, check_estimator
 
 STANDARDIZATIONS = ("none", "center", "scale", "robust")
 FILLS = ("median",)
@@ -26,21 +26,37 @@ _Method = TypeVar("_Method")
 def _measure(X: Any, how: str) -> tuple[FloatArray, FloatArray]:
     """(centre, scale) of each column; a constant column has scale 1."""
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-    if how in ("center", "scale"):
-        centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    if how == "none":
+        return centre, scale
+    # Powers of two, which change no digit, so that no square leaves the range of numbers.
+    largest = np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else abs(X).max(axis=0))
+    units = np.ldexp(1.0, np.frexp(largest.ravel())[1] - 1)
+    X = _divided(X, units)
+    if how == "robust":
+        lower, centre, upper = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
+        spread = upper - lower
+    else:
+        # Sums of many numbers in single precision would lose most of their digits.
+        centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    if how == "center":
+        return centre * units, scale
     if how == "scale" and sp.issparse(X):
-        squares = np.asarray(X.multiply(X).mean(axis=0), dtype=np.float64).ravel()
-        scale = np.sqrt(np.maximum(squares - centre**2, 0))
+        squares = np.asarray(X.multiply(X).mean(axis=0, dtype=np.float64)).ravel()
+        spread = np.sqrt(np.maximum(squares - centre**2, 0))
         centre = np.zeros(X.shape[1])
     elif how == "scale":
-        scale = np.asarray(X.std(axis=0), dtype=np.float64)
-    elif how == "robust":
-        lower, centre, upper = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
-        scale = upper - lower
-    # What is left of a constant column by round-off is not a scale.
-    largest = np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else abs(X).max(axis=0))
-    flat = scale <= 1e-12 * largest.ravel()
-    return centre, np.where(flat, 1.0, scale)
+        spread = np.asarray(X.std(axis=0, dtype=np.float64))
+    # What is left of a constant column by round-off is not a scale; largest entries are about one.
+    return centre * units, np.where(spread <= 1e-12, scale, spread * units)
+
+
+def _divided(X: Any, numbers: FloatArray) -> Any:
+    """Columns divided by numbers; sparse data stay so."""
+    if not sp.issparse(X):
+        return X / numbers.astype(X.dtype)
+    found = sp.csr_array(X, copy=True)
+    found.data /= numbers.astype(X.dtype)[found.indices]
+    return found
 
 
 def _has(method: str) -> Callable[[_Method], _Method]:
@@ -107,6 +123,7 @@ class Standardized(Saveable, BaseEstimator):
         -------
         self : object
         """
+        check_estimator("model", self.model, "fit")
         how = check_choice("how", self.how, STANDARDIZATIONS)
         if self.fill is not None:
             check_choice("fill", self.fill, FILLS)
@@ -158,13 +175,10 @@ class Standardized(Saveable, BaseEstimator):
 
     def _standardize(self, X: Any) -> Any:
         if sp.issparse(X):
-            if (self.center_ != 0).any():
-                X = X.toarray()
-            else:
-                scaled = sp.csr_array(X, copy=True)
-                scaled.data /= self.scale_.astype(X.dtype)[scaled.indices]
-                return scaled
-        return (X - self.center_.astype(X.dtype)) / self.scale_.astype(X.dtype)
+            if not (self.center_ != 0).any():
+                return _divided(X, self.scale_)
+            X = X.toarray()
+        return _divided(X - self.center_.astype(X.dtype), self.scale_)
 
     @_has("transform")
     def transform(self, X: Any) -> FloatArray:

@@ -30,19 +30,24 @@ _SAME = 1e-10
 _STEPS = 10
 
 
-def metric_root(factorizer: Any, n_components: int) -> FloatArray:
-    """(UᵀU)^½: codes times it are as far apart as reconstructions.
+def metric_root(factorizer: Any, n_components: int, even: bool = True) -> FloatArray:
+    """What makes distances of codes those of reconstructions: (UᵀU)^½, of parts made ``even``.
 
     The parts are those of the factorization, or of the last step of a pipeline. Where there are
-    none, codes are all that is known of samples, and their own distances count.
+    none, codes are all that is known of samples, and their own distances count. Beside a part that
+    is many times as long, which its codes make up for, the others would lose their digits, so that
+    all are taken in units of their own.
     """
     last = factorizer.steps[-1][1] if hasattr(factorizer, "steps") else factorizer
     parts = getattr(last, "components_", None)
     if parts is None:
         return np.eye(n_components)
     parts = np.asarray(parts, dtype=np.float64)
+    # Powers of two, which change no digit.
+    units = np.ldexp(1.0, np.frexp(np.abs(parts).max(axis=1) * even)[1])[:, None]
+    parts = parts / units
     squares, axes = np.linalg.eigh(parts @ parts.T)
-    return np.asarray((axes * np.sqrt(np.maximum(squares, 0))) @ axes.T)
+    return np.asarray(units * ((axes * np.sqrt(np.maximum(squares, 0))) @ axes.T))
 
 
 def _geometric_median(places: FloatArray) -> FloatArray:

@@ -20,7 +20,11 @@ from .gaps import find_gaps
 from .validation import DTYPES, check_batch, check_memory
 
 # What NumPy says of something that it cannot make numbers of.
-_NO_NUMBERS = re.compile(r"could not convert|argument must be|setting an array element|promoted")
+_NO_NUMBERS = re.compile(
+    r"could not convert|argument must be|setting an array element|promoted|too large to convert"
+)
+# What libraries of tables call times: some of them would be taken for numbers, days since 1970.
+_TIMES = re.compile(r"date|time|duration", re.IGNORECASE)
 
 
 def check_samples(
@@ -51,13 +55,15 @@ def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> An
     """By scikit-learn's rules and errors, but for what is no finite number, where our remedy is
     named.
     """
+    _check_table(X)
     if sp.issparse(X):
         check_indices("X", X)
     elif isinstance(X, np.ma.MaskedArray):
         # What is behind a mask is not meant; scikit-learn would take it.
         single = X.dtype == np.float32
         X = np.ma.filled(X.astype(np.float32 if single else np.float64), np.nan)
-    with _numbers("X", X):
+    # What is beyond the range of double precision is told below, as infinity.
+    with _numbers("X", X), np.errstate(over="ignore"):
         found = validate_data(
             estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, **options
         )
@@ -68,12 +74,49 @@ def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> An
     return _narrow(found)
 
 
+def _check_table(X: Any) -> None:
+    """Refuse what scikit-learn would ask in vain for an array, or take for numbers."""
+    if hasattr(X, "collect"):
+        raise ValueError(f"X is a {type(X).__name__}, which is not read yet: pass X.collect().")
+    if getattr(getattr(X, "dtype", None), "names", None) is not None:
+        raise ValueError(
+            "X is an array of records; pass an array of two dimensions, as "
+            "numpy.lib.recfunctions.structured_to_unstructured makes of it."
+        )
+    names, kinds = _columns_of(X)
+    if hasattr(X, "columns") and not len(names):
+        raise ValueError("X is a table without columns: there is nothing to factorize.")
+    times = {kind for kind in set(kinds) if _TIMES.match(str(kind))}
+    for name, kind in zip(names, kinds, strict=True):
+        if kind in times:
+            where = "" if name is None else f", in column {name!r}"
+            raise TypeError(
+                f"X has to be made of numbers, and is not{where}: it has values of type {kind}. "
+                "Leave out what is none, or turn it into numbers before."
+            )
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
+        raise ValueError(f"X has several columns of the name {twice!r}. Rename them.")
+
+
+def _columns_of(table: Any) -> tuple[Any, Any]:
+    """Names and types of the columns of a DataFrame or a table of Arrow; None and the one type of
+    an array.
+    """
+    schema: Any = getattr(table, "schema", None)
+    if hasattr(schema, "types"):
+        return schema.names, schema.types
+    if hasattr(table, "columns") and hasattr(table, "dtypes"):
+        return table.columns, table.dtypes
+    return (None,), (getattr(table, "dtype", None),)
+
+
 @contextmanager
 def _numbers(name: str, values: Any) -> Iterator[None]:
     """Have errors say which argument is not made of numbers, and in which column."""
     try:
         yield
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         if _NO_NUMBERS.search(str(error)) is None:
             raise
         others = _columns_of_others(values)
@@ -87,8 +130,10 @@ def _numbers(name: str, values: Any) -> Iterator[None]:
 
 def _columns_of_others(table: Any) -> list[Any]:
     """Columns of a DataFrame that are not made of numbers."""
-    columns = getattr(table, "columns", ()) if hasattr(table, "dtypes") else ()
-    return [column for column in columns if not _are_numbers(np.asarray(table[column]))]
+    names, _ = _columns_of(table)
+    return [
+        name for name in names if name is not None and not _are_numbers(np.asarray(table[name]))
+    ]
 
 
 def _are_numbers(values: Any) -> bool:
@@ -100,10 +145,17 @@ def _are_numbers(values: Any) -> bool:
     return values.dtype.kind not in "mM"
 
 
+def _all_finite(X: Any) -> bool:
+    """By the least and the largest: a sum may overflow, and NumPy, told to say nothing of it, would
+    stay so where an interrupt comes just then.
+    """
+    entries = X.data if sp.issparse(X) else X
+    return not entries.size or bool(np.isfinite(entries.min()) and np.isfinite(entries.max()))
+
+
 def _check_finite(X: Any, names: Any) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum()):
-            return
+    if _all_finite(X):
+        return
     rows, columns = find_gaps(X)
     if len(rows) == 0:
         return
@@ -190,10 +242,8 @@ def _check_array(estimator: Any, X: Any, gaps: bool = False) -> Any:
     is not asked: no names of features, a type of numbers that we take, and all of them finite.
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype in DTYPES:
-        # Not by BLAS, whose threads would stay awake and keep those of the fit from their cores.
-        with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(X.sum())
-        if finite and len(X) >= 2 and X.size and not hasattr(estimator, "feature_names_in_"):
+        named = hasattr(estimator, "feature_names_in_")
+        if len(X) >= 2 and X.size and not named and _all_finite(X):
             estimator.n_features_in_ = X.shape[1]
             return X
     return _validated(estimator, X, gaps, ensure_min_samples=2)

@@ -68,7 +68,9 @@ class Settings:
         check.check_sizes(shape, k, self.nonnegative)
         if isinstance(self.graph, str):
             check.check_choice("graph", self.graph, ("auto", "knn"))
-        elif not sp.issparse(self.graph) and not hasattr(self.graph, "fit_transform"):
+        elif not sp.issparse(self.graph) and (
+            isinstance(self.graph, type) or not hasattr(self.graph, "fit_transform")
+        ):
             raise ValueError(
                 'graph must be "auto", "knn", a sparse matrix of shape (n_samples, n_samples) or a '
                 f"scikit-learn neighbours transformer, got {type(self.graph).__name__}."

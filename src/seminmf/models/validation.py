@@ -77,6 +77,15 @@ def check_callback(callback: Any) -> None:
         raise ValueError(f"callback must be None or a function of one argument, got {callback!r}.")
 
 
+def check_estimator(name: str, value: Any, method: str) -> None:
+    """An object with this method that can be cloned, and not its class."""
+    if isinstance(value, type) or not (hasattr(value, method) and hasattr(value, "get_params")):
+        raise ValueError(
+            f"{name} must be an estimator with {method}, such as "
+            f"seminmf.L21SemiNMF(n_components=10), got {value!r}."
+        )
+
+
 # Units of memory as people write them.
 _UNITS = {"": 1, "b": 1, **{
     prefix + unit: base**power

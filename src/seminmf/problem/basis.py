@@ -17,16 +17,29 @@ from ..compiled import state
 from ..compiled.basis import (
     RANK_TOLERANCE,
     SINGLE_RANK_TOLERANCE,
+    basis_solution,
     nonnegative_basis,
-    solve_basis,
 )
 from ..compiled.kernels import find_kernels
-from ..compiled.rooms import Sizes, make_basis_room, make_room, run_without_samples
+from ..compiled.rooms import (
+    Sizes,
+    basis_for,
+    basis_room_for,
+    room_for,
+    run_without_samples,
+)
 from ..data import Rule
 
 # Parts with so small a share of the weighted squares of the codes count as unused: vectors for them
 # would leave the range of numbers. By the bytes of a number.
 _UNUSED = {8: 1e-200, 4: 1e-30}
+
+
+def lengths_of(U: FloatArray) -> FloatArray:
+    """Of the vectors of a basis, in double precision, whose range their squares do not leave."""
+    exact = U.astype(np.float64, copy=False)
+    lengths: FloatArray = np.sqrt((exact * exact).sum(axis=0))
+    return lengths
 
 
 class Basis:
@@ -79,15 +92,14 @@ class LeastSquaresBasis:
     every choice is optimal, and this one lets the component come back into use.
     """
 
-    def __init__(self) -> None:
-        self._rooms: dict[tuple[int, int], state.BasisRoom] = {}
-
     def step(
         self, moment: FloatArray, gram: FloatArray, basis: Basis, beta: float, floor: float
     ) -> Basis:
         updated, omega = np.empty_like(moment), np.empty(gram.shape, moment.dtype)
-        lengths, room = basis.lengths.copy(), self._room(*moment.shape)
-        total = solve_basis(moment, gram, beta, floor, lengths, room, updated, omega)
+        lengths, room = np.empty_like(basis.lengths), basis_room_for(*moment.shape).fresh()
+        total = basis_solution(
+            moment, gram, beta, floor, basis.lengths, room, updated, omega, lengths
+        )
         if total >= 0:
             return Basis(updated, omega, lengths, total)
         updated = basis.U.copy()
@@ -97,17 +109,12 @@ class LeastSquaresBasis:
             updated[:, used] = _singular_step(moment[:, used], system[np.ix_(used, used)])
         return Basis.of(updated)
 
-    def _room(self, m: int, k: int) -> state.BasisRoom:
-        if (m, k) not in self._rooms:
-            self._rooms[m, k] = make_basis_room(m, k)
-        return self._rooms[m, k]
-
 
 class NonnegativeBasis:
     """The basis by the same rule as the codes: the problem is the same with X transposed."""
 
     def __init__(self, rule: Rule) -> None:
-        self._step = rule.step(0.0, 0.0, 0.0, 0.0)
+        self._step = rule.step()
 
     def step(
         self, moment: FloatArray, gram: FloatArray, basis: Basis, beta: float, floor: float
@@ -116,12 +123,12 @@ class NonnegativeBasis:
         updated, nothing = basis.U.copy(), np.zeros(0, dtype)
         old, new = (
             state.Point(
-                codes=factor, residuals=nothing, weights=nothing, edges=nothing,
-                following=factor[:0],
+                basis=basis_for(0, 0, 0, dtype), codes=factor, residuals=nothing, weights=nothing,
+                edges=nothing, following=factor[:0],
             )
             for factor in (basis.U, updated)
         )  # fmt: skip
-        run, room = run_without_samples(m, dtype), make_room(Sizes(0, 0, k, k, dtype))
+        run, room = run_without_samples(m, dtype), room_for(Sizes(0, 0, k, k, dtype)).fresh()
         find_kernels(run, room, old, self._step, dtype)
         gram, bounds = np.ascontiguousarray(gram, dtype), np.array([0, m])
         nonnegative_basis(run, room, np.arange(m), bounds, moment, gram, old, new, self._step)

@@ -106,7 +106,8 @@ class Loss(Part):
     def check(self) -> None:
         """Refuse what the solver cannot lower, before any work."""
         known = self if self.is_resolved else self.with_scale(1.0)
-        for name, value in zip(known.parameters, known.numbers(), strict=True):
+        numbers = known.numbers()
+        for name, value in zip(argument_names(self.value), numbers, strict=True):
             if value <= 0:
                 raise ValueError(f"{type(self).__name__}: {name} must be positive, got {value!r}.")
             if not _LEAST < value < _MOST:
@@ -114,7 +115,7 @@ class Loss(Part):
                     f"{type(self).__name__}: {name} must be between {_LEAST:g} and {_MOST:g}, got "
                     f"{value!r}. Rescale X and it."
                 )
-        fault = _fault(self.value, self.weight, known.numbers())
+        fault = _fault(self.value, self.weight, numbers)
         if fault:
             raise ValueError(f"{self!r} cannot be used: {fault}")
 

@@ -47,20 +47,19 @@ class Part(BaseEstimator):
     def parameters(self) -> dict[str, Any]:
         """The attributes that the functions take, in their order."""
         names = argument_names(self.value)
-        missing = [name for name in names if not hasattr(self, name)]
-        if missing:
+        try:
+            return {name: getattr(self, name) for name in names}
+        except AttributeError:
+            missing = next(name for name in names if not hasattr(self, name))
             raise TypeError(
-                f"{type(self).__name__}.value takes {missing[0]!r}, but {self!r} has no such "
+                f"{type(self).__name__}.value takes {missing!r}, but {self!r} has no such "
                 "attribute; let __init__ set it."
-            )
-        return {name: getattr(self, name) for name in names}
+            ) from None
 
     @property
     def is_resolved(self) -> bool:
         """Whether all its parameters are numbers, and none is left to the data."""
-        if not argument_names(self.value):
-            return True
-        return all(value != "auto" for value in self.parameters.values())
+        return "auto" not in self.parameters.values()
 
     def with_scale(self, scale: float) -> Self:
         """The same with this number for what is left to the data."""
@@ -74,16 +73,15 @@ class Part(BaseEstimator):
 
     def numbers(self) -> tuple[float, ...]:
         """The parameters as finite numbers."""
-        if not argument_names(self.value):
-            return ()
-        parameters = self.parameters
-        for name, value in parameters.items():
+        numbers = []
+        for name, value in self.parameters.items():
             number = isinstance(value, _NUMBERS) and not isinstance(value, bool)
             if not number or not isfinite(value):
                 raise ValueError(
                     f"{type(self).__name__}: {name} must be a finite number, got {value!r}."
                 )
-        return tuple(map(float, parameters.values()))
+            numbers.append(float(value))
+        return tuple(numbers)
 
 
 @lru_cache(maxsize=1)

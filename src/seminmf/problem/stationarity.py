@@ -113,7 +113,7 @@ def _kkt(objective: Objective, basis: FloatArray, sums: Sums, rule: BasisRule) -
     moment, gram, basis = sums.moment, sums.gram, basis.astype(np.float64, copy=False)
     beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
     system = gram.astype(np.float64)
-    diagonal = np.einsum("ii->i", system)
+    diagonal = system.reshape(-1)[:: len(system) + 1]
     diagonal += now.ridge(beta, floor)
     if isinstance(rule, NonnegativeBasis):
         # A step down is no longer than to zero; where there is no curvature nothing is measured.

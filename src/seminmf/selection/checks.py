@@ -7,10 +7,9 @@ from numbers import Integral
 from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
 from ..models.samples import check_samples, is_dask_array
-from ..models.validation import check_integer
+from ..models.validation import check_integer, check_seed
 from ..sources.opening import source_of
 
 __all__ = ["check_array", "check_candidates", "check_folds", "drawn_seed", "told_of"]
@@ -79,4 +78,4 @@ def told_of(X: Any, **parameters: Any) -> Mapping[str, str]:
 
 def drawn_seed(random_state: Any) -> int:
     """A number that stands for what is drawn from now on."""
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    return int(check_seed(random_state).randint(2**31 - 1))

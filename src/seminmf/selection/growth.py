@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
-from ..data import Engine, LazyCompression, Space, leading_subspace
+from ..data import Engine, LazyCompression, Space, leading_subspace, power_of_two
 from ..models.estimators import SemiNMF
 from ..problem.objective import Objective
 from ..problem.strength import Units
@@ -83,9 +83,11 @@ class Growth:
         steps = left @ directions
         ahead, behind = (np.square(np.maximum(s, 0)).sum(axis=0) for s in (steps, -steps))
         signs = np.where(ahead >= behind, 1.0, -1.0)
+        # As long as the others, in whatever unit X is.
+        signs *= power_of_two(float(np.linalg.norm(basis, axis=0).max()))
         return (
             np.hstack([basis, directions * signs]),
-            np.hstack([codes, np.maximum(steps * signs, 0)]),
+            np.hstack([codes, np.maximum(steps / signs, 0)]),
         )
 
     def _descended(self, basis: FloatArray, codes: FloatArray) -> Factors:

@@ -133,18 +133,18 @@ def regularization_path(
     """
     model = check_estimator(estimator).set_params(n_components=n_components)
     values = check_strengths("strengths", strengths)
-    X = check_array(X, "regularization_path")
+    check_array(X, "regularization_path")
     return followed(X, model, values, Work(callback=callback))
 
 
 def followed(X: Any, model: Any, strengths: list[float], work: Work) -> RegularizationPath:
-    """The path of a checked model."""
+    """The path of a checked model; X may be a table that has names of features."""
     from ..data import squares_of
     from ..models.training import Training, warn_of
 
     tell = work.teller(_FOLLOWING, len(strengths))
+    X = check_samples(model, X)
     squares = float(squares_of(X).sum())
-    check_samples(model, X)
     settings = model._settings().checked(X.shape, X.dtype)
     began = time.perf_counter()
     training = Training.of(X, replace(settings, strength=strengths[0]), None)

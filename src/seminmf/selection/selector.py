@@ -140,7 +140,7 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
             strengths = check_strengths("strengths", self.strengths)
         if check_integer("n_runs", self.n_runs, 0) == 1:
             raise ValueError("n_runs=1 has nothing to compare with; take 0, or at least 2.")
-        X = check_array(X, "SemiNMFSelector")
+        table, X = X, check_array(X, "SemiNMFSelector")
         given = usual_candidates(X.shape) if self.candidates is None else self.candidates
         candidates = check_candidates("candidates", given)
         labels = None if y is None else check_labels(y, X.shape[0])
@@ -172,10 +172,10 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
                 assert labels is not None
                 self._search(X, clusters, model, labels, candidates, strengths, scorer, work)
             best = clone(model).set_params(**self.best_params_)
-            self.best_estimator_ = best.fit(X)
+            self.best_estimator_ = best.fit(table)  # which may have names of features
             self.best_params_["strength"] = best.strength_  # a number, also if it was left open
             along = sorted({*(strengths or _around(best.strength_)), best.strength_})
-            self.path_ = followed(X, best, along, work)
+            self.path_ = followed(table, best, along, work)
             self.results_["path"] = {"strength": self.path_.strengths, **self.path_.table}
             self.stability_ = None
             if self.n_runs:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from .._types import FloatArray
 from ..data import CANCELLATION, LazyCompression, Rule, Space, Statistics, Subspace
 from ..graph.prepared import NeighbourGraph
-from ..problem.basis import Basis, BasisRule
+from ..problem.basis import Basis, BasisRule, LeastSquaresBasis
 from ..problem.objective import Floors, Objective, Terms
 from .checkpoint import State
 
@@ -34,20 +34,15 @@ class Scheme:
     accelerate: bool
 
 
-class _Point:
-    """A basis, and what the pass over the rows with it has found."""
-
-    __slots__ = ("basis", "found")
-
-    def __init__(self, basis: Basis, found: Statistics) -> None:
-        self.basis, self.found = basis, found
-
-
 class Descent:
     """The state of one run and the steps that change it."""
 
     value: float
     """J at the present point."""
+    _known: Basis | None
+    """The present basis, unless only the rows have it."""
+    _tried: Basis | None = None
+    """The same of the trial point."""
 
     def __init__(
         self,
@@ -80,12 +75,14 @@ class Descent:
         minimised: that may have other weights of its penalties.
         """
         objective, basis, codes, scale = objective.with_ordinary(*start)
-        same_rows = self.space.engine is space.engine and self.scheme.codes == scheme.codes
-        if not same_rows or not self.objective.has_terms_of(objective):
+        if self.scheme.codes != scheme.codes or not self.objective.has_terms_of(objective):
             return False
         if not self._rows.begins_again(codes):
             return False
         self.objective, self.scale = objective, scale
+        if self.space.engine is not space.engine:
+            self._take_up(space)
+            self._rows.enter(space.engine, self._terms())
         self._measure(basis)
         return True
 
@@ -99,9 +96,11 @@ class Descent:
 
     def _measure(self, basis: FloatArray) -> None:
         """Take the present codes and this basis for where the run is."""
-        measured = Basis.of(basis)
-        found = self._rows.measure(basis, measured.omega, self._alpha, self.objective.mu)
-        self._current = _Point(measured, found)
+        self._known = measured = Basis.of(basis)
+        self._current = found = self._rows.measure(
+            basis, measured.omega, self._alpha, self.objective.mu
+        )
+        found.basis_penalty = measured.penalty
         self._moments = found.moment, found.gram
         self._from_codes = True
         self._rescale()
@@ -123,11 +122,17 @@ class Descent:
 
     # What the solution is
 
-    def _value(self, point: _Point) -> float:
-        found = point.found
+    def _value(self, found: Statistics) -> float:
         return self.objective.total(
-            found.loss, found.graph_penalty, found.codes_penalty, point.basis.penalty
+            found.loss, found.graph_penalty, found.codes_penalty, found.basis_penalty
         )
+
+    @property
+    def _basis(self) -> Basis:
+        """The present one, as the rows have it if they have solved for it."""
+        if self._known is None:
+            self._known = Basis(*self._rows.basis, self._current.basis_penalty)
+        return self._known
 
     @property
     def first_eta(self) -> float:
@@ -137,7 +142,7 @@ class Descent:
     def factors(self) -> tuple[FloatArray, FloatArray]:
         """Copies of (U, V), U in the features of the space, in the units of the original α, β."""
         scale = self.space.engine.dtype.type(self.scale)
-        return self._current.basis.U / scale, self._rows.codes * scale
+        return self._basis.U / scale, self._rows.codes * scale
 
     def residuals(self) -> FloatArray:
         """A copy of the length of each sample's residual."""
@@ -146,7 +151,7 @@ class Descent:
     def lifted_basis(self) -> FloatArray:
         """A copy of U in the features of X, in the units of the original α and β."""
         scale = self.space.engine.dtype.type(self.scale)
-        return self.space.lift(self._current.basis.U / scale)
+        return self.space.lift(self._basis.U / scale)
 
     def lifted_factors(self) -> tuple[FloatArray, FloatArray]:
         """The same with U in the features of X."""
@@ -163,8 +168,7 @@ class Descent:
 
     def state(self) -> State:
         """All that the next iteration depends on."""
-        now, (moment, gram) = self._current, self._moments
-        found = now.found
+        now, found, (moment, gram) = self._basis, self._current, self._moments
         return {
             "confined": self.confined,
             "compressed": self.whole_space.compression is not None,
@@ -175,8 +179,7 @@ class Descent:
             "gram": gram,
             "terms": [found.loss, found.graph_penalty, found.codes_penalty],
             "basis": {
-                "U": now.basis.U, "omega": now.basis.omega, "lengths": now.basis.lengths,
-                "penalty": now.basis.penalty,
+                "U": now.U, "omega": now.omega, "lengths": now.lengths, "penalty": now.penalty,
             },
             "rows": self._rows.state(),
         }  # fmt: skip
@@ -186,12 +189,17 @@ class Descent:
         self.objective, self.scale = self.objective.restored(state["objective"]), state["scale"]
         self._rows.restore(state["rows"])
         self._rows.enter(self.space.engine, self._terms())
-        self._moments = state["moment"], state["gram"]
+        self._go_on_from(Basis(**state["basis"]), state["moment"], state["gram"])
         self._from_codes = state["from_codes"]
         loss, graph_penalty, codes_penalty = state["terms"].tolist()
-        found = Statistics(loss, graph_penalty, codes_penalty, *self._moments)
-        self._current = _Point(Basis(**state["basis"]), found)
+        self._current = Statistics(
+            loss, graph_penalty, codes_penalty, *self._moments, self._basis.penalty
+        )
         self.value = self._value(self._current)
+
+    def _go_on_from(self, basis: Basis, moment: FloatArray, gram: FloatArray) -> None:
+        self._rows.take(basis.U, basis.omega, basis.lengths, moment, gram)
+        self._known, self._moments = basis, (moment, gram)
 
     # One iteration
 
@@ -215,19 +223,23 @@ class Descent:
         self._step_back()
         return before, eta
 
-    def _advance(self, eta: float) -> _Point:
+    def _advance(self, eta: float) -> Statistics:
         """Basis and codes step; the codes are those of the rows' trial point."""
-        objective, now = self.objective, self._current.basis
-        moment, gram = self._moments
-        floor = objective.floors.basis
-        basis = self.scheme.basis.step(moment, gram, now, objective.beta, floor)
-        found = self._rows.advance(basis.U, basis.omega, self._alpha, objective.mu, eta)
-        return _Point(basis, found)
+        objective, rule, self._tried = self.objective, self.scheme.basis, None
+        alpha, mu, beta, floor = self._alpha, objective.mu, objective.beta, objective.floors.basis
+        if type(rule) is LeastSquaresBasis:
+            solved = self._rows.solve(alpha, mu, eta, beta, floor)
+            if solved is not None:
+                return solved
+        self._tried = basis = rule.step(*self._moments, self._basis, beta, floor)
+        found = self._rows.advance(basis.U, basis.omega, alpha, mu, eta)
+        found.basis_penalty = basis.penalty
+        return found
 
-    def _accept(self, trial: _Point, eta: float) -> None:
+    def _accept(self, trial: Statistics, eta: float) -> None:
         self._rows.accept(eta)
-        self._current = trial
-        self._moments = trial.found.moment, trial.found.gram
+        self._current, self._known = trial, self._tried
+        self._moments = trial.moment, trial.gram
         self._from_codes = eta == 0
         self._rescale()
 
@@ -239,9 +251,9 @@ class Descent:
     def _rescale(self) -> None:
         """Make the best of the scale of V against U, by changing the weights instead of both."""
         if self.scheme.accelerate:
-            found = self._current.found
+            found = self._current
             change = self.objective.best_scale(
-                found.graph_penalty, found.codes_penalty, self._current.basis.penalty
+                found.graph_penalty, found.codes_penalty, found.basis_penalty
             )
             self.objective = self.objective.rescaled(change)
             self.scale *= change
@@ -253,12 +265,11 @@ class Descent:
         """Go on in the compressed features. From the first basis step on U lies in them."""
         space = None if self._waiting is None else self._waiting.due()
         if space is not None and space.compression is not None:
-            now = self._current.basis
-            now.U = space.compression.lower(now.U)
-            moment, gram = self._moments
-            self._moments = space.compression.lower(moment), gram
+            now, lower, (moment, gram) = self._basis, space.compression.lower, self._moments
+            basis = Basis(lower(now.U), now.omega, now.lengths, now.penalty)
             self._take_up(space)
             self._rows.enter(space.engine, self._terms())
+            self._go_on_from(basis, lower(moment), gram)
 
     @property
     def confined(self) -> bool:
@@ -274,7 +285,7 @@ class Descent:
         """Go on in the space around the subspace; returns J, now with all its digits."""
         space = self.space
         assert isinstance(space, Subspace)
-        basis, codes = space.widened(self._current.basis.U), self._rows.codes
-        del self._current, self._rows  # as large as what takes their place
+        basis, codes = space.widened(self._basis.U), self._rows.codes
+        del self._current, self._moments, self._rows  # as large as what takes their place
         self._settle(space.wider, basis, codes)
         return self.value

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
-from ..data import Engine, LazyCompression, Space, leading_subspace
+from ..data import Engine, LazyCompression, Space, Subspace, leading_subspace
 from ..data.axes import Axes, exact, few_samples, leading_axes
 from ..graph.prepared import NeighbourGraph
 from ..problem.losses import Loss, Norm
@@ -62,6 +62,7 @@ class Ground:
         # What those have in common that are made together, from the first of them on.
         self._floors: Floors | None = None
         self._last: Descent | None = None
+        self._leading: Subspace | None = None
 
     @classmethod
     def of(
@@ -89,7 +90,7 @@ class Ground:
     def __exit__(self, *error: Any) -> None:
         self._entered -= 1
         if self._entered == 0:
-            self._floors = self._last = None
+            self._floors = self._last = self._leading = None
             self.engine.__exit__(*error)
 
     def floors(self, plan: Plan, start: tuple[FloatArray, FloatArray]) -> Floors:
@@ -101,6 +102,22 @@ class Ground:
         found = floors_for(plan, basis, code_length(square, self.engine.n_samples))
         self._floors = found if self._entered > 1 else None
         return found
+
+    def leading(self, space: Space, n_components: int, weights: FloatArray) -> Subspace | None:
+        """The leading directions of a space; None if they do not pay."""
+        found = leading_subspace(space, n_components, weights)
+        self._leading = found if self._entered > 1 else None
+        return found
+
+    def around(self, basis: FloatArray) -> Subspace | None:
+        """A subspace for a run that goes on from a basis, if one of those before had one.
+
+        With the first of these bases in it: what the leading directions miss of them has not to be
+        found again each time.
+        """
+        if self._leading is not None and not self._leading.holds_basis:
+            self._leading = self._leading.holding(basis)
+        return self._leading
 
     def descent(
         self,
@@ -125,10 +142,21 @@ class _Beginning:
     """Where the runs of a plan begin, and what of the plan is left to the data."""
 
     def __init__(self, ground: Ground, plan: Plan, rng: np.random.RandomState) -> None:
-        self._engine, self._compression = ground.engine, ground.compression
+        self._ground, self._engine, self._compression = ground, ground.engine, ground.compression
         self._share, self._rng = ground.share, rng
         self._directions: tuple[Engine, Axes] | None = None
         self.plan = plan if plan.loss.is_resolved else self._with_scale(plan)
+
+    @cached_property
+    def _lengths(self) -> FloatArray:
+        """Of the samples."""
+        lengths: FloatArray = self._engine.each(np.sqrt, self._engine.squares)
+        return lengths
+
+    @cached_property
+    def nothing(self) -> float:
+        """The loss at U = 0."""
+        return float(self._engine.summed(self.plan.loss.total, self._lengths, self._share))
 
     @cached_property
     def _weights(self) -> FloatArray:
@@ -136,8 +164,8 @@ class _Beginning:
         return self._weights_of(self.plan.loss, self.plan)
 
     def _weights_of(self, loss: Loss, plan: Plan) -> FloatArray:
-        lengths, least = self._engine.each(np.sqrt, self._engine.squares), SHORTEST * plan.length
-        weights: FloatArray = self._engine.each(loss.weights, lengths, least, self._share)
+        least = SHORTEST * plan.length
+        weights: FloatArray = self._engine.each(loss.weights, self._lengths, least, self._share)
         return weights
 
     def _with_scale(self, plan: Plan) -> Plan:
@@ -145,7 +173,7 @@ class _Beginning:
         weights, k = self._weights_of(Norm(), plan), plan.n_components
         found = leading_axes(self._engine, k, weights)
         typical = starts.typical_residual(self._engine, k, found, self._share)
-        return with_typical(plan, typical, self._engine.dtype)
+        return with_typical(plan, typical)
 
     def weigh(self, space: Space) -> None:
         """Set α, β and μ in proportion to what can be gained, if they are left to the data."""
@@ -167,6 +195,9 @@ class _Beginning:
         """
         plan, engine = self.plan, self._engine
         if isinstance(plan.init, tuple):
+            around = self._ground.around(plan.init[0])
+            if around is not None:
+                return around
             known = self._compression.space
             return known if known is not None and _lies_in(known, plan.init[0]) else Space(engine)
         if not looks_at_data(plan, number) or plan.nonnegative:
@@ -175,7 +206,7 @@ class _Beginning:
         most = np.inf if few_samples(engine) else 0.0
         space = self._compression.at_once(most) or Space(engine)
         if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
-            return leading_subspace(space, plan.n_components, self._weights) or space
+            return self._ground.leading(space, plan.n_components, self._weights) or space
         return space
 
     def known_space(self, state: State) -> Space:
@@ -288,8 +319,6 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
         minimised = partial(
             Objective, plan.loss, plan.graph_measure, plan.alpha, plan.beta, plan.penalty, plan.mu
         )
-        lengths = engine.each(np.sqrt, engine.squares)
-        nothing = float(engine.summed(plan.loss.total, lengths, share))
         if found is not None and "best" in found:
             best = Solution.restored(
                 found["best"], beginning.known_space(found["best"]), minimised()
@@ -318,7 +347,7 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
             found = None
             if plan.solver == "cd":
                 finish = Finish(
-                    scheme, graph, share, objective, plan.length, nothing, plan.stopping,
+                    scheme, graph, share, objective, plan.length, beginning.nothing, plan.stopping,
                     plan.callback,
                 )  # fmt: skip
                 solution = finish.thaw(solution, number)

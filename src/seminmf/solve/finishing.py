@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from .._types import FloatArray
 from ..data import Engine, Space
 from ..graph.prepared import NeighbourGraph
+from ..problem.basis import lengths_of
 from ..problem.losses import Huber, Norm
 from ..problem.objective import Objective
 from .descent import Descent, Scheme
@@ -56,7 +57,7 @@ def exact_codes(solution: Solution) -> tuple[FloatArray, FloatArray]:
     others, are zero: codes that use them would be enormous.
     """
     engine = solution.space.engine
-    lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
+    lengths = lengths_of(solution.basis)
     used = lengths * _largest(engine, solution.codes)
     least = ROUND_OFF[solution.basis.itemsize]
     left = (lengths > least * lengths.max()) | (used > least * used.max())
@@ -86,6 +87,10 @@ def _without(
     residuals = residuals.copy()
     residuals[changed] = engine.residuals(basis, codes, changed)
     return residuals
+
+
+def _chosen(which: NDArray[np.bool_], codes: FloatArray, others: FloatArray) -> FloatArray:
+    return np.where(which[:, None], codes, others)
 
 
 @dataclass(frozen=True)
@@ -163,10 +168,12 @@ class Finish:
         value = objective.total(*self._terms_at(solution, basis, codes, residuals))
         if objective.penalty is None and value > self._most(solution):
             # By round-off, and with an enormous weight even that counts.
-            worse = engine.each(lambda *both: np.greater(*both)[:, None], residuals, before)
+            worse = engine.each(np.greater, residuals, before)
             known = engine.each(np.where, basis.any(axis=0), solution.codes, 0)
-            codes = engine.each(np.where, worse, known, codes)
-            residuals = engine.each(np.minimum, residuals, before)
+            # A part that is gone may have explained something of them.
+            left = engine.each(_without, engine, basis, known, solution.codes, before)
+            codes = engine.each(_chosen, worse, known, codes)
+            residuals = engine.each(np.where, worse, left, residuals)
             value = objective.total(*self._terms_at(solution, basis, codes, residuals))
         if value <= self._most(solution):
             solution.basis, solution.codes, solution.residuals = basis, codes, residuals
@@ -186,13 +193,12 @@ class Finish:
         return (
             float(engine.summed(objective.loss.total, residuals, self.share)), graph_penalty,
             float(engine.summed(objective.codes_penalty, codes, self.share)),
-            float(np.linalg.norm(basis.astype(np.float64), axis=0).sum()),
+            float(lengths_of(basis).sum()),
         )  # fmt: skip
 
     def _candidates(self, solution: Solution) -> Iterator[NDArray[np.bool_]]:
         """Sets of parts to try without, the largest first."""
-        lengths = np.linalg.norm(solution.basis.astype(np.float64), axis=0)
-        engine, codes = solution.space.engine, solution.codes
+        engine, codes, lengths = solution.space.engine, solution.codes, lengths_of(solution.basis)
         weights = engine.summed(lambda own: np.ones(len(own), own.dtype) @ own, codes) * lengths
         used = lengths + _largest(engine, codes) > 0
         # A run of a given number of iterations ends where it ends.

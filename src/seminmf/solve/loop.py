@@ -178,7 +178,11 @@ class _Run:
             len(self.history), self.history[-1], start, self._descent.lifted_factors
         )
         try:
-            stopped = bool(callback(progress))
+            answer = callback(progress)
+            if not isinstance(answer, bool | np.bool_ | int | None):
+                told = f"callback returned {type(answer).__name__}"
+                raise TypeError(f"{told}; let it return True to stop the run, and else None.")
+            stopped = bool(answer)
         except BaseException:
             if keeper is not None:
                 keeper.write(self.state)

@@ -3,8 +3,7 @@
 A sample that took part in a fit may have got a part of its own, and then its residual says nothing
 about it. So each sample is foretold by the others alone, in one of two ways:
 
-- by parts: of a fit that has not seen it (`held_out`). Such fits begin at the basis of the whole
-  fit, so that few iterations are enough;
+- by parts that have not seen it (`held_out`);
 - by neighbours, where the model has a graph: the mean of the nearest other samples.
 
 A model with a graph holds its samples. There the distance is measured by how the errors of others
@@ -29,39 +28,36 @@ from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
 from ..compiled.threads.cores import AtWork
-from ..data import Engine
 from ..data.distances import Errors, distances_from_middle, spoilt_copies
 from ..graph.index import NeighbourIndex, Recipe
 from ..outliers import shortest_half
-from ..problem.losses import Loss
-from .held_out import Refits, by_parts
+from .held_out import Fitted, by_parts, held_out
 from .spread import Spread
 
 # Samples so many deviations farther from the middle than is usual do not vouch for others. In
 # trials on small tables, groups of outliers went unseen with 3.5, and with 2.5 more ordinary ones
 # lost their neighbours; no script of the repository measures this.
 _FAR = 3.0
-# Samples by whose errors others are measured, and whose copies are spoilt to try both ways; fewer
-# if they have more numbers than these.
-_TRIED, _TRIED_NUMBERS = 200, 2**17
+# Samples by whose errors others are measured, fewer if they have more numbers than these, and
+# samples whose copies are spoilt to try both ways: on the panel 200 copies decided no better.
+_TRIED, _TRIED_NUMBERS, _COPIES = 200, 2**16, 50
 # They are the same each time.
 _SEED = 0
+# Errors that are such a share of the usual distance from the middle are those of rounding: as many
+# parts as features foretell anything.
+_EXACT = {8: 1e-7, 4: 1e-3}
 
 
 @dataclass(frozen=True)
-class Reference:
-    """A training set with its neighbours, and how samples are foretold from it."""
+class Way:
+    """How samples are foretold, and how far off they are."""
 
-    trusted: NDArray[np.bool_]
-    """Samples that have a say."""
-    scores: FloatArray
-    """Of the training samples, each by the others alone."""
-    spread: Spread
-    """Of the errors of some of them."""
     basis: FloatArray
     """Parts of the samples that have a say."""
     index: NeighbourIndex | None
     """Of the samples that have a say, if neighbours foretell a sample; None if parts do."""
+    spread: Spread
+    """Of the errors of some of them."""
 
     def score(self, X: Any) -> FloatArray:
         """Scores of samples that are not in the training set."""
@@ -70,30 +66,24 @@ class Reference:
             return self.spread.lengths(told)
 
 
+@dataclass(frozen=True)
+class Reference:
+    """A training set, and how samples are foretold from it."""
+
+    trusted: NDArray[np.bool_]
+    """Samples that have a say."""
+    scores: FloatArray
+    """Of the training samples, each by the others alone."""
+    way: Way
+
+
 def _by_neighbours(X: Any, index: NeighbourIndex) -> Errors:
     return Errors.from_means(X, index.samples, index.nearest(X))
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """What scores need of a fit."""
-
-    basis: FloatArray
-    codes: FloatArray
-    residuals: FloatArray
-    loss: Loss
-    nonnegative: bool
-
-    def refits(self, engine: Engine, trusted: NDArray[np.bool_]) -> Refits:
-        """More fits of the samples of an engine."""
-        usual = float(np.median(self.residuals))
-        return Refits(engine, self.basis, self.codes, self.loss, usual, self.nonnegative, trusted)
-
-
 def scores_by_parts(X: Any, fitted: Fitted) -> FloatArray:
     """Residuals of all samples of a training set, each by parts that have not seen it."""
-    with Engine(X, fitted.basis.shape[1]) as engine:
-        return fitted.refits(engine, _near_the_middle(X)).held_out(X).lengths
+    return held_out(X, fitted, _near_the_middle(X)[0])[1].lengths
 
 
 def refer(X: Any, fitted: Fitted, index: NeighbourIndex, links: sp.csr_array | None) -> Reference:
@@ -101,31 +91,31 @@ def refer(X: Any, fitted: Fitted, index: NeighbourIndex, links: sp.csr_array | N
 
     ``index`` is of all of them; ``links`` are the neighbours that the fit found, if it knows them.
     """
-    trusted = _near_the_middle(X)
-    with Engine(X, fitted.basis.shape[1]) as engine:
-        refits = fitted.refits(engine, trusted)
-        errors = refits.held_out(X)
-        basis = fitted.basis if trusted.all() else refits.fit(trusted)
+    trusted, usual = _near_the_middle(X)
+    basis, foretold = held_out(X, fitted, trusted)
+    ways: list[tuple[Errors, NeighbourIndex | None]] = []
+    if trusted.sum() > 1 and index.n_neighbors > 0:
+        found, index = index, _index_of(index, trusted)
+        near = _neighbours(X, trusted, index, links if index.recipe is found.recipe else None)
+        ways.append((Errors.from_means(X, X, near), index))
+    if not ways or np.median(foretold.lengths) > _EXACT[X.dtype.itemsize] * usual:
+        ways.append((foretold, None))
     rng = np.random.RandomState(_SEED)
     most = min(_TRIED, max(1, _TRIED_NUMBERS // X.shape[1]))
     tried = rng.permutation(np.flatnonzero(trusted))[:most]
-
-    def measured(errors: Errors, index: NeighbourIndex | None) -> Reference:
+    some = tried[:_COPIES]
+    spoilt, best = spoilt_copies(X[some], rng), -1.0
+    for candidate, its_index in ways:
         with AtWork():
-            spread = Spread.of(errors, tried)
-            return Reference(trusted, spread.lengths_of_all(errors), spread, basis, index)
-
-    parts = measured(errors, None)
-    if trusted.sum() < 2 or index.n_neighbors == 0:
-        return parts
-    found, index = index, _index_of(index, trusted)
-    near = _neighbours(X, trusted, index, links if index.recipe is found.recipe else None)
-    neighbours = measured(Errors.from_means(X, X, near), index)
-    advantage = 0.0
-    for copies in spoilt_copies(X[tried], rng):
-        advantage += _told_apart(neighbours.scores[tried], neighbours.score(copies))
-        advantage -= _told_apart(parts.scores[tried], parts.score(copies))
-    return neighbours if advantage >= 0 else parts
+            spread, own = Spread.of(candidate.of(tried))
+        way = Way(basis, its_index, spread)
+        told_apart = _told_apart(own, way.score(spoilt)) if len(ways) > 1 else 0.0
+        if told_apart > best:
+            best, chosen, errors, alone = told_apart, way, candidate, own
+    with AtWork():
+        scores = chosen.spread.lengths(errors)
+    scores[tried] = alone
+    return Reference(trusted, scores, chosen)
 
 
 def _index_of(index: NeighbourIndex, trusted: NDArray[np.bool_]) -> NeighbourIndex:
@@ -149,13 +139,13 @@ def _told_apart(low: FloatArray, high: FloatArray) -> float:
     return float((below + not_above).mean()) / (2 * len(low))
 
 
-def _near_the_middle(X: Any) -> NDArray[np.bool_]:
-    """Samples that are not much farther from the median of all than is usual."""
+def _near_the_middle(X: Any) -> tuple[NDArray[np.bool_], float]:
+    """Samples not much farther from the median of all than is usual, and how far that is."""
     distances = distances_from_middle(X)
     usual, deviation = shortest_half(distances)
     near: NDArray[np.bool_] = distances <= usual + _FAR * deviation
     # Where half of the samples are the same, nothing is known of the others.
-    return near if deviation > 0 else np.ones_like(near)
+    return (near if deviation > 0 else np.ones_like(near)), usual
 
 
 def _neighbours(

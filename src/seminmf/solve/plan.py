@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from .._types import FloatArray
 from ..data import DESCEND, MULTIPLY, Rule
-from ..problem.basis import LeastSquaresBasis, NonnegativeBasis
+from ..problem.basis import LeastSquaresBasis, NonnegativeBasis, lengths_of
 from ..problem.losses import Loss
 from ..problem.objective import PAPER_FLOORS, Floors
 from ..problem.penalties import CodesPenalty
@@ -89,13 +88,10 @@ def looks_at_data(plan: Plan, number: int) -> bool:
     )
 
 
-def with_typical(plan: Plan, typical: float, dtype: Any) -> Plan:
+def with_typical(plan: Plan, typical: float) -> Plan:
     """With the scale of the loss for this typical residual."""
-    # It comes from a difference of squares, which has half the digits. Where the leading directions
-    # leave no more, any scale is as good as another.
-    nothing = typical <= ROUND_OFF[np.dtype(dtype).itemsize] ** 0.5 * plan.length
-    scale = SHORTEST * plan.length if nothing else typical
-    return replace(plan, loss=plan.loss.resolved(scale))
+    # Where the leading directions leave nothing, any scale is as good as another.
+    return replace(plan, loss=plan.loss.resolved(typical or SHORTEST * plan.length))
 
 
 def with_weights(plan: Plan, weights: Weights) -> Plan:
@@ -106,6 +102,8 @@ def with_weights(plan: Plan, weights: Weights) -> Plan:
 
 def code_square(codes: FloatArray) -> float:
     """Σ ‖v_i‖², in double precision: squares of codes may be beyond the range of single."""
+    if codes.itemsize == 8:
+        return float(np.vdot(codes, codes))  # four times as fast for few samples
     return float(np.einsum("ij,ij->", codes, codes, dtype=np.float64))
 
 
@@ -125,5 +123,5 @@ def floors_for(plan: Plan, basis: FloatArray, code: float) -> Floors:
     shortest = share * (plan.length or 1.0)
     if paper:
         return replace(PAPER_FLOORS, residual=max(shortest, PAPER_FLOORS.residual))
-    vector = float(np.linalg.norm(basis.astype(np.float64), axis=0).mean()) or 1.0
+    vector = float(lengths_of(basis).mean()) or 1.0
     return Floors(shortest, share * code, share * vector)

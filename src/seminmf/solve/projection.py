@@ -13,7 +13,7 @@ from .._types import FloatArray, IntArray
 from ..compiled.careful import careful_rows
 from ..compiled.single import SHORTEST, nnls_rows, reweighted_rows
 from ..compiled.state import Graph, Ties
-from ..data import Engine, Visited, divided
+from ..data import Engine, Stream, Visited, divided
 from ..graph.index import NeighbourIndex
 from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
@@ -22,6 +22,9 @@ from ..problem.penalties import CodesPenalty
 # Normal equations have half the digits. They are solved again for residuals below this share of the
 # parts that cancel in them, to correct codes by up to the other shares.
 _CANCELLED, _CORRECTED = 1e-4, (1e-3, 1e-6)
+# What is left of a sample then is at right angles to the parts, to this cosine, or is round-off:
+# no more than this share of the parts that cancel in it. Else all digits are asked for.
+_RIGHT_ANGLE, _ROUND_OFF = 1e-6, 1e-13
 # Of reweighting with a penalty, at most.
 _ROUNDS = 100
 # In the place of a length of zero.
@@ -92,7 +95,10 @@ def _refine(
         corrected = again.copy()
         doubtful |= nnls_rows(left, omega, np.zeros(len(rows)), corrected)
         codes[rows] += corrected - again
-    return doubtful
+    found, lengths = codes[rows], np.sqrt(omega.diagonal())
+    slopes, short = visited.misfit_times(found, basis), visited.residuals(found, basis)
+    downhill = np.where(found > 0, np.abs(slopes), slopes) > np.outer(_RIGHT_ANGLE * short, lengths)
+    return doubtful | (downhill.any(axis=1) & (short > _ROUND_OFF * (found @ lengths)))
 
 
 def _reweighted_codes(
@@ -229,6 +235,15 @@ class Placed:
     links: sp.csr_array
     """Ones in a row for each sample that is not known, for the training samples next to it."""
 
+    @classmethod
+    def joined(cls, parts: list[Placed]) -> Placed:
+        """Those of samples that were placed some at a time."""
+        return cls(
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate([part.known for part in parts]),
+            sp.csr_array(sp.vstack([part.links for part in parts])),
+        )
+
 
 @dataclass(frozen=True)
 class Projector:
@@ -287,6 +302,8 @@ class Projector:
         if index is None or trained is None:
             raise ValueError("a model without a graph has no neighbours")
         X = divided(X, self.unit)
+        if isinstance(X, Stream):
+            return Placed.joined([self.inside.place(rows) for rows in X.parts()])
         if sp.issparse(X) != sp.issparse(index.samples):
             X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
         known = index.known(X)

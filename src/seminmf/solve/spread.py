@@ -15,8 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg as la
 
-from .._types import FloatArray, IntArray
+from .._types import FloatArray
 from ..data.distances import Errors
 
 # Share ρ of the identity in the scatter, and steps of Tyler's iteration, of which the first do
@@ -30,61 +31,46 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True)
 class Spread:
-    """A scatter S: eigenvectors times √(s/(ρ + s)), so that eS⁻¹eᵀ = (‖e‖² − ‖e·axes‖²)/ρ."""
+    """A scatter S: eS⁻¹eᵀ = |c‖e‖² − ‖e·axes‖²|."""
 
     axes: FloatArray
-    even: float
-    """ρ."""
-    widest: float
-    """The largest eigenvalue of S."""
-    members: IntArray
-    """The samples whose errors S is made of, ..."""
-    loads: FloatArray
-    """... and how much of each of them is in it."""
+    rest: float
+    """c."""
 
     @classmethod
-    def of(cls, errors: Errors, members: IntArray) -> Spread:
-        rows = errors.of(members)
-        squares = np.einsum("ij,ij->i", rows, rows)
-        n, m = rows.shape
+    def of(cls, rows: FloatArray) -> tuple[Spread, FloatArray]:
+        """That of some errors, and the length of each of them by the scatter of the others."""
+        (n, m), squares = rows.shape, np.einsum("ij,ij->i", rows, rows)
         usual = float(np.median(squares)) if n else 0.0
-        spread = cls(np.zeros((m, 0)), 1.0, 1.0, members, np.zeros(n))
         if usual == 0:
-            return spread
+            return cls(np.zeros((m, 0)), 1.0), np.sqrt(squares)
+        # S = ρI + AᵀA with rows √load·e in A. Of many features it is too large, but by Woodbury's
+        # formula S⁻¹ = (I − Aᵀ(ρI + AAᵀ)⁻¹A)/ρ.
+        wide, found = n < m, squares
+        inner, spread = rows @ rows.T if wide else rows, cls(rows[:0].T, 1 / _EVEN if wide else 0.0)
         for _ in range(_STEPS):
-            shares = 1 / np.maximum(spread._left_out(squares, rows @ spread.axes), _LEAST * usual)
+            shares = 1 / np.maximum(found, _LEAST * usual)
             loads = (1 - _EVEN) * m * shares / (shares @ squares)
-            axes, values = _principal(np.sqrt(loads)[:, None] * rows)
-            axes = axes * np.sqrt(values / (_EVEN + values))
-            spread = cls(axes, _EVEN, _EVEN + float(values.max()), members, loads)
-        return spread
+            roots = np.sqrt(loads)[:, None]
+            core = roots * inner * roots.T if wide else (loads[:, None] * rows).T @ rows
+            core[np.diag_indices_from(core)] += _EVEN
+            factor = np.linalg.cholesky(core) * (_EVEN**0.5 if wide else 1.0)
+            found = spread._squares(squares, _solved(factor, roots * inner if wide else rows.T))
+            # Without what each has put into S itself.
+            found /= np.maximum(1 - loads * found, _EVEN / (_EVEN + loads * squares))
+        axes = _solved(factor, roots * rows if wide else np.eye(m))
+        return cls(np.ascontiguousarray(axes), spread.rest), np.sqrt(found)
 
     def lengths(self, errors: Errors) -> FloatArray:
         """Of errors of samples that have nothing to do with S."""
         return np.asarray(np.sqrt(self._squares(errors.lengths**2, errors.along(self.axes))))
 
-    def lengths_of_all(self, errors: Errors) -> FloatArray:
-        """Of the errors among which those are that S is made of; each by the others alone."""
-        squares, along = errors.lengths**2, errors.along(self.axes)
-        found = self._squares(squares, along)
-        found[self.members] = self._left_out(squares[self.members], along[self.members])
-        return np.asarray(np.sqrt(found))
-
     def _squares(self, squares: FloatArray, along: FloatArray) -> FloatArray:
-        rest = squares - np.einsum("ij,ij->i", along, along)
-        return np.asarray(np.maximum(rest / self.even, squares / self.widest))
-
-    def _left_out(self, squares: FloatArray, along: FloatArray) -> FloatArray:
-        """eS⁻¹eᵀ of the members, without what each has put into S."""
-        found, even = self._squares(squares, along), self.even
-        rest = np.maximum(1 - self.loads * found, even / (even + self.loads * squares))
-        return np.asarray(found / rest)
+        found = np.abs(self.rest * squares - np.einsum("ij,ij->i", along, along))
+        # No eigenvalue of S is above its trace.
+        return np.asarray(np.maximum(found, squares / self.axes.shape[0]))
 
 
-def _principal(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvectors and eigenvalues of rowsᵀ·rows, those that are not zero."""
-    wide = rows.shape[0] < rows.shape[1]
-    values, vectors = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
-    kept = values > np.finfo(np.float64).eps * len(values) * values[-1]
-    values, vectors = values[kept], vectors[:, kept]
-    return (rows.T @ vectors / np.sqrt(values) if wide else vectors), values
+def _solved(factor: FloatArray, columns: FloatArray) -> FloatArray:
+    """One row for each of the columns."""
+    return np.asarray(la.solve_triangular(factor, columns, lower=True, check_finite=False).T)

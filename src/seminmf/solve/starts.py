@@ -15,6 +15,7 @@ from ..data import Engine, power_of_two
 from ..data.axes import Axes
 from ..data.samples import weighted_median
 from ..problem.basis import Basis, LeastSquaresBasis
+from .plan import ROUND_OFF
 from .projection import nonnegative_codes
 
 # How often both factors are solved for when a start is refined.
@@ -114,9 +115,9 @@ def _lifts(scores: FloatArray, count: int, nearest: float) -> FloatArray:
     lifts = np.zeros(count, scores.dtype)
     for rows in _pieces(len(scores)):
         some = scores[rows, :count]
-        far = np.flatnonzero(some[:, 0] >= nearest)
-        ratios = some[far] / some[far, :1]
-        np.maximum(lifts, -ratios.min(axis=0, initial=0), out=lifts)
+        far = np.where(some[:, :1] < nearest, scores.dtype.type(np.inf), some[:, :1])
+        # Along columns, a minimum is several times faster than along short rows.
+        np.maximum(lifts, -np.ascontiguousarray((some / far).T).min(axis=1), out=lifts)
     return lifts
 
 
@@ -226,8 +227,13 @@ def typical_residual(engine: Engine, k: int, found: Axes, share: FloatArray | No
 
 
 def _left_over(squares: FloatArray, scores: FloatArray, k: int) -> FloatArray:
+    """Distances of samples from the span in which they have the first k of these scores.
+
+    They come from a difference of squares, which has half the digits: less than these is zero.
+    """
     left = squares - np.einsum("ij,ij->i", scores[:, :k], scores[:, :k])
-    return np.asarray(np.sqrt(np.maximum(left, 0)))
+    told = left > ROUND_OFF[squares.itemsize] * squares
+    return np.asarray(np.sqrt(np.where(told, left, 0)))
 
 
 def typical_spread(engine: Engine, weights: FloatArray, share: FloatArray | None) -> float:

@@ -94,6 +94,8 @@ class _Cores:
         self._before: Counts = []
         self.fits = 1
         """How many threads of Python are at work, at least one."""
+        self.forks = 0
+        """How often a process was forked, of which this one came: its threads are not here."""
 
     def threads(self) -> int:
         """How many threads BLAS may use, or might before it was held."""
@@ -137,6 +139,7 @@ class _Cores:
     def only_this_thread(self) -> None:
         """In the child: other threads are not there, whatever they were about to do."""
         self._lock = RLock()
+        self.forks += 1
         here = get_ident()
         self._at_work = {who: place for who, place in self._at_work.items() if place == here}
         self._settle()

@@ -94,7 +94,7 @@ class Crew:
         self._threads: list[Thread] = []
         self._crowding = _Crowding()
         self._bell = np.zeros(1, np.int64)
-        self._make_call(phases=0)
+        self._counters = self._bell[:0]
         self._number = 0
         # What helpers look at: the present call, or the last; None sends them home.
         self._call: tuple[int, int, Shared, Any] | None = None

@@ -6,7 +6,6 @@ the kernels and BLAS release the GIL.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Thread
@@ -37,7 +36,7 @@ class Team(AtWork):
         self.size = min(most, self._threads) if operations >= WORTH_SHARING else 1
         self.crew = Crew(min(most, self._threads) - 1)
         self._entered = False
-        self._process = os.getpid()
+        self._forks = cores.forks
 
     def __enter__(self) -> Team:
         super().__enter__()
@@ -56,7 +55,7 @@ class Team(AtWork):
         self, function: Shared, rooms: list[Any], arguments: tuple[Any, ...], phases: int
     ) -> None:
         """Run a compiled function with this team's part of the threads of the process."""
-        if self._process != os.getpid():
+        if self._forks != cores.forks:
             self._renew()
         self.crew.call(function, rooms, arguments, phases, self._share() - 1)
 
@@ -100,10 +99,10 @@ class Team(AtWork):
 
     def _share(self) -> int:
         """How many of the threads of the process this team may use now, at least one."""
-        return max(self._threads // cores.fits, 1) if self._entered else 1
+        return (self._threads // cores.fits or 1) if self._entered else 1
 
     def _renew(self) -> None:
         """Other helpers than before, who went home or, after a fork, are not there."""
-        self._process = os.getpid()
+        self._forks = cores.forks
         self.crew = Crew(self.crew.helpers)
         self._to_undo.append(self.crew.dismiss)

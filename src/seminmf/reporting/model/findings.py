@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._types import FloatArray, IntArray
-from ...data import row_squares
+from ...data import divided, entry_range, row_squares, unit_of
 from ...metrics import majority_accuracy, majority_labels, nmi
 from ...models.clustering import find_clusters
 from ...models.outliers import outlier_scores
@@ -117,7 +117,7 @@ class Findings:
 def find(about: Subject) -> Findings:
     """Look at a fitted model."""
     fitted = about.factorizer
-    codes, parts = np.asarray(fitted.codes_), np.asarray(fitted.components_)
+    codes, parts = (np.asarray(f, dtype=np.float64) for f in (fitted.codes_, fitted.components_))
     outliers = _outliers(np.asarray(outlier_scores(fitted, about.X), dtype=np.float64))
     residuals = np.asarray(fitted.residuals_, dtype=np.float64)
     inside = ~outliers.flagged
@@ -129,7 +129,8 @@ def find(about: Subject) -> Findings:
         for number in range(len(centres))
         if (cluster_of == number).any()
     )
-    squares = row_squares(about.X).astype(np.float64)
+    unit = unit_of(max(map(abs, entry_range(about.X))), about.X.dtype)
+    squares = row_squares(divided(about.X, unit)).astype(np.float64) * unit**2
     weights = codes * np.linalg.norm(parts, axis=1)
     spent = weights.sum(axis=0, dtype=np.float64)
     total = weights.sum(axis=1, keepdims=True)
