@@ -57,8 +57,8 @@ TESTS: dict[str, tuple[str, str]] = {
 
 COMPILED = [
     Mutant("residual without its cross term", "compiled/iteration.py",
-           "square, added = squares[i] + fit[i], zero", "square, added = squares[i], zero",
-           "cd-plain"),
+           "square, added, beside = squares[i] + fit[i], zero, zero",
+           "square, added, beside = squares[i], zero, zero", "cd-plain"),
     Mutant("residuals never recomputed", "compiled/iteration.py",
            "if any_lost:", "if any_lost and stop < start:", "exact"),
     Mutant("loss not added up", "compiled/iteration.py",
