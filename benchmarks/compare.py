@@ -21,9 +21,9 @@ from .report import number
 from .timing import interleave
 
 CHOSEN = (
-    "ionosphere", "ionosphere-mu", "ionosphere-whole", "waveform", "waveform-mu", "waveform-whole",
-    "uspst", "uspst-mu", "long", "chain", "middle", "middle-graph", "sparse", "nmf", "images",
-    "images-40", "own-loss", "own-loss-200",
+    "ionosphere", "ionosphere-mu", "ionosphere-mu-80", "ionosphere-whole", "waveform",
+    "waveform-mu", "waveform-whole", "uspst", "uspst-mu", "long", "chain", "middle", "middle-graph",
+    "sparse", "nmf", "images", "images-40", "own-loss", "own-loss-200",
 )  # fmt: skip
 _ROUNDS, _SECONDS = 15, 8.0
 

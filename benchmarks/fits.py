@@ -160,6 +160,10 @@ _ALL = (
     _fit("waveform", "Waveform 5,000 × 21, k=10", _robust, _of(_paper, "waveform"), 10),
     _fit("uspst", "USPST 2,007 × 256, k=16", _robust, _of(_paper, "uspst"), 16),
     _fit("ionosphere-mu", "Ionosphere, `mu`", _robust, _of(_paper, "ionosphere"), 5, solver="mu"),
+    _fit(
+        "ionosphere-mu-80", "Ionosphere, `mu`, 80 iterations", _robust, _of(_paper, "ionosphere"),
+        5, solver="mu", max_iter=80, tol=0,
+    ),
     _fit("waveform-mu", "Waveform, `mu`", _robust, _of(_paper, "waveform"), 10, solver="mu"),
     _fit("uspst-mu", "USPST, `mu`", _robust, _of(_paper, "uspst"), 16, solver="mu"),
     _fit("uspst-tol", "USPST, tol=1e-6", _robust, _of(_paper, "uspst"), 16, tol=1e-6, max_iter=500),

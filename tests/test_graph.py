@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -133,6 +134,36 @@ def test_one_entry_that_differs_is_noticed(index: Any) -> None:
             with pytest.warns(UserWarning, match="graph is not symmetric"):
                 found = given_graph(stored(other), 12)
             np.testing.assert_array_equal(found.toarray(), np.maximum(other, other.T))
+
+
+@pytest.mark.filterwarnings("error")
+def test_columns_in_any_order() -> None:
+    """They are sorted in a copy, with each weight at its place."""
+    rng = np.random.default_rng(0)
+    dense = np.triu(rng.random((9, 9)) * (rng.random((9, 9)) < 0.5), 1)
+    W = sp.csr_array(dense + dense.T)
+    for i in range(9):
+        row = slice(*W.indptr[i : i + 2])
+        turned = rng.permutation(row.stop - row.start)
+        W.indices[row], W.data[row] = W.indices[row][turned], W.data[row][turned]
+    before = W.data.copy(), W.indices.copy(), W.indptr.copy()
+    found = given_graph(W, 9)
+    np.testing.assert_array_equal(found.toarray(), dense + dense.T)
+    assert (
+        np.diff(found.indices)[np.diff(np.repeat(np.arange(9), np.diff(W.indptr))) == 0] > 0
+    ).all()
+    for kept, now in zip(before, (W.data, W.indices, W.indptr), strict=True):
+        np.testing.assert_array_equal(kept, now)
+
+
+def test_nobody_keeps_a_graph_that_is_no_longer_needed() -> None:
+    """Not even until cycles of references are looked for: it may be large."""
+    X = data(20, 3)
+    graph = NeighbourGraph.prepare(knn_graph(X, 3), np.square(X).sum(axis=1), X.dtype)
+    assert graph.renumbered.structure is graph.structure
+    kept = ref(graph)
+    del graph
+    assert kept() is None
 
 
 @pytest.mark.parametrize("change", ["diagonal", "zero", "asymmetry", "nothing"])

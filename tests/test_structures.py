@@ -67,6 +67,34 @@ def test_wrong_fields_are_refused() -> None:
         example().missing  # noqa: B018
 
 
+@borrowing
+def add_one(structure: Any) -> None:
+    for i in range(structure.matrix.shape[0]):
+        for j in range(structure.matrix.shape[1]):
+            structure.matrix[i, j] += 1
+    structure.inside.vector[structure.inside.vector.shape[0] - 1] += 2
+
+
+def test_arrays_that_a_structure_makes_itself() -> None:
+    """By type and shape: zeros at first, of the same kind as others, and apart in each copy."""
+    double, single = np.dtype(np.float64), np.dtype(np.float32)
+    inside = Inside(count=7, vector=(single, 3))
+    one = Outside(number=-0.1, flag=True, matrix=(double, 4, 3), inside=inside)
+    assert kind_of(one) is kind_of(example())
+    other = one.fresh()
+    for structure in (one, other):
+        add_one(structure)
+        np.testing.assert_array_equal(structure.matrix, np.ones((4, 3)))
+    add_one(other)
+    np.testing.assert_array_equal(one.matrix, np.ones((4, 3)))
+    np.testing.assert_array_equal(other.matrix, np.full((4, 3), 2))
+    np.testing.assert_array_equal(one.inside.vector, [0, 0, 6])
+    assert other.inside is one.inside
+    result = np.zeros(6)
+    read(other.fresh(), result)
+    np.testing.assert_array_equal(result, [-0.1, 1, 0, 4, 7, 6])
+
+
 def test_structures_of_the_same_kinds_have_one_type() -> None:
     """Otherwise everything would be compiled for each of them."""
     assert kind_of(example()) is kind_of(example())

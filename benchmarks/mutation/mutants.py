@@ -57,8 +57,8 @@ TESTS: dict[str, tuple[str, str]] = {
 
 COMPILED = [
     Mutant("residual without its cross term", "compiled/iteration.py",
-           "square, added = squares[i] + fit[i], zero", "square, added = squares[i], zero",
-           "cd-plain"),
+           "square, added, beside = squares[i] + fit[i], zero, zero",
+           "square, added, beside = squares[i], zero, zero", "cd-plain"),
     Mutant("residuals never recomputed", "compiled/iteration.py",
            "if any_lost:", "if any_lost and stop < start:", "exact"),
     Mutant("loss not added up", "compiled/iteration.py",
@@ -166,8 +166,7 @@ PYTHON = [
     Mutant("scale forgotten in the codes", "solve/descent.py",
            "self._rows.codes * scale", "self._rows.codes", "cd"),
     Mutant("scale forgotten in the basis", "solve/descent.py",
-           "return self._current.basis.U / scale, self", "return self._current.basis.U, self",
-           "cd"),
+           "return self._basis.U / scale, self", "return self._basis.U, self", "cd"),
     Mutant("weights are not rescaled", "solve/descent.py",
            "self.scale *= change", "self.scale *= 1", "cd"),
     Mutant("tol of the present value", "solve/loop.py",

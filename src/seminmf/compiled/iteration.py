@@ -57,9 +57,12 @@ def _residuals(run, room, rows, start, stop, basis, point):
     for q in range(k):
         sizes[0, q] = np.sqrt(basis.omega[q, q])
     for i in range(start, stop):
-        square, added = squares[i] + fit[i], zero
-        for q in range(k):
+        square, added, beside = squares[i] + fit[i], zero, zero
+        # Two sums, of which neither has to wait for the other.
+        for q in range(0, k - 1, 2):
             added += sizes[0, q] * codes[i, q]
+            beside += sizes[0, q + 1] * codes[i, q + 1]
+        added += beside + (sizes[0, k - 1] * codes[i, k - 1] if k % 2 else zero)
         lost[i - start] = one if square < cancellation * (squares[i] + added * added) else zero
         any_lost = any_lost or lost[i - start] != zero
         lengths[i] = np.sqrt(max(square, zero))

@@ -37,12 +37,15 @@ def gather(samples, start, stop, room):
     m, numbered = samples.n_features, samples.numbering.shape[0] > 0
     entries, step = samples.entries, samples.column_step
     by_rows = matrix_at(entries, 0, 0, m)
-    ahead = step == 1 and samples.row_step == m
-    for i in range(start, stop):
-        number = samples.numbering[i] if numbered else i
-        if ahead and numbered:
+    if numbered and step == 1 and samples.row_step == m:
+        for i in range(start, stop):
             fetch_row(by_rows, samples.numbering[min(i + _ROWS_AHEAD, stop - 1)])
-        first = number * samples.row_step
+            number = samples.numbering[i]
+            for j in range(m):
+                room[i - start, j] = by_rows[number, j]
+        return
+    for i in range(start, stop):
+        first = (samples.numbering[i] if numbered else i) * samples.row_step
         for j in range(m):
             room[i - start, j] = entries[first + j * step]
 

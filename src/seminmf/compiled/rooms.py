@@ -17,7 +17,6 @@ from .edges import EDGES_AT_ONCE
 from .kernels import NO_KERNELS, cross_kernel
 from .simd.tiles import TILE
 
-
 _WHOLE, _DOUBLE = np.dtype(np.int64), np.dtype(np.float64)
 _EVERY: Any = np.arange(TILE)
 
@@ -58,7 +57,7 @@ def room_for(
 @lru_cache(maxsize=4)
 def _solver(dtype: Any) -> int:
     """The address of `basis_solution` for moments of this type."""
-    vector, matrix = (types.Array(types.float64, axes, "C") for axes in (1, 2))
+    vector = types.Array(types.float64, 1, "C")
     own = types.Array(from_dtype(dtype), 2, "C")
     room = kind_of(no_basis_room())
     number = types.float64

@@ -211,11 +211,12 @@ def _described(name: str, values: dict[str, Any]) -> tuple[StructureType, Struct
     """The type of a structure with such fields, and how its table is packed."""
     found, letters = [], "="
     for field, value in values.items():
-        if isinstance(value, np.ndarray | tuple):
-            shaped = isinstance(value, np.ndarray)
-            dtype, axes = (value.dtype, value.ndim) if shaped else (value[0], len(value) - 1)
-            found.append((field, types.Array(from_dtype(dtype), axes, "C")))
-            letters += (1 + axes) * "q"
+        if isinstance(value, np.ndarray):
+            value = value.dtype, *value.shape
+        if isinstance(value, tuple):
+            dtype, *shape = value
+            found.append((field, types.Array(from_dtype(dtype), len(shape), "C")))
+            letters += len(value) * "q"
         else:
             found.append((field, _NUMBERS.get(type(value)) or value._numba_type_))
             letters += "d" if isinstance(value, float) else "q"

@@ -120,7 +120,7 @@ def _sorted(graph: sp.csr_array) -> sp.csr_array | None:
         return None
     if (columns == graph.indices).all():
         return graph
-    found = copy(graph)  # SciPy looks at every index of what is made anew
-    found.data, found.indices = weights, columns.astype(graph.indices.dtype, copy=False)
-    found.has_canonical_format = True
-    return found
+    ordered: Any = copy(graph)  # SciPy looks at every index of what is made anew
+    ordered.data, ordered.indices = weights, columns.astype(graph.indices.dtype, copy=False)
+    ordered.has_canonical_format = True
+    return ordered

@@ -129,10 +129,9 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _keep(self, trained: Trained, weights: FloatArray | None) -> None:
         solution = trained.solution
         self.components_ = np.ascontiguousarray(solution.basis.T)
-        self.codes_ = solution.codes
-        self.codes_ += 0  # no −0.0
-        used = self.codes_.sum(axis=0) > 0  # `any` along columns takes three times as long
-        self.n_active_ = int((self.components_.any(axis=1) & used).sum())
+        self.codes_ = np.add(solution.codes, 0, out=solution.codes)  # no −0.0
+        # `any` along the columns of the codes takes three times as long.
+        self.n_active_ = int((self.components_.any(axis=1) & (self.codes_.sum(axis=0) > 0)).sum())
         self.residuals_ = solution.residuals
         self.objective_history_ = np.array(solution.history)
         self.objective_ = solution.objective
