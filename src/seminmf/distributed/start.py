@@ -13,7 +13,7 @@ from ..data.axes import EXACT_SIZE, OVERSAMPLING, POWER_PASSES, SEED, eigenvecto
 from ..data.samples import weighted_median
 from ..problem.basis import Basis, LeastSquaresBasis
 from ..solve import starts
-from ..solve.plan import SHORTEST, Plan, code_square, looks_at_data
+from ..solve.plan import SHORTEST, Plan, code_square, looks_at_data, random_size
 from ..solve.projection import nonnegative_codes
 from .engine import RemoteEngine
 from .shards import Shard, Shards
@@ -235,10 +235,10 @@ def make_start(plan: Plan, engine: RemoteEngine, rng: Any, number: int) -> Float
         shards.map_each(_given_codes, [(codes[own],) for own in numbers])
         return np.array(basis, dtype)
     if not looks_at_data(plan, number):
-        basis = rng.uniform(0.0 if plan.nonnegative else -1.0, 1, (m, k)).astype(dtype)
+        basis = rng.uniform(0.0 if plan.nonnegative else -1.0, 1, (m, k)) * random_size(plan, m)
         seeds = [(rng.randint(2**31 - 1), k) for _ in range(len(shards))]
         shards.map_each(_random_codes, seeds)
-        return basis
+        return basis.astype(dtype)
     shards.map(weigh, plan.loss, SHORTEST * plan.length)
     axes = leading_axes(shards, shape, k, rng, dtype)
     if plan.nonnegative:

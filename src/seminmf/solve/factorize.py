@@ -33,6 +33,7 @@ from .plan import (
     code_square,
     floors_for,
     looks_at_data,
+    random_size,
     scheme_of,
     with_typical,
     with_weights,
@@ -184,7 +185,8 @@ class _Beginning:
         n, m, k = engine.n_samples, engine.n_features, plan.n_components
         if not looks_at_data(plan, number):
             low = 0.0 if plan.nonnegative else -1.0
-            return starts.random_start(n, m, k, self._rng, engine.dtype, low)
+            basis, codes = starts.random_start(n, m, k, self._rng, engine.dtype, low)
+            return basis * engine.dtype.type(random_size(plan, m)), codes
         basis, codes = self._from_data(engine)
         if plan.nonnegative:
             basis = starts.above_zero(np.maximum(basis, 0))
