@@ -26,6 +26,21 @@ def test_interrupts() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
+def test_an_interrupt_while_numpy_is_hushed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stayed hushed: one of some thousand interrupts came between its last word and ours."""
+    hush = np.seterr
+
+    def interrupted(**how: Any) -> None:
+        hush(**how)
+        raise KeyboardInterrupt
+
+    before = np.geterr()
+    monkeypatch.setattr(np, "seterr", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        SemiNMF(4).fit(X)
+    assert np.geterr() == before
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, MemoryError])
 def test_errors_in_callbacks(error: type[BaseException]) -> None:
     def fail(progress: Any) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from .._quiet import quietly
 from .._sparse import check_indices
 from .._types import FloatArray
 from .._words import counted
@@ -63,10 +64,11 @@ def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> An
         single = X.dtype == np.float32
         X = np.ma.filled(X.astype(np.float32 if single else np.float64), np.nan)
     # What is beyond the range of double precision is told below, as infinity.
-    with _numbers("X", X), np.errstate(over="ignore"):
-        found = validate_data(
-            estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, **options
-        )
+    with _numbers("X", X):
+        found = quietly(
+            validate_data, estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False,
+            **options,
+        )  # fmt: skip
     if not gaps:
         _check_finite(found, getattr(estimator, "feature_names_in_", None))
     if not options.get("reset", True):
@@ -146,9 +148,8 @@ def _are_numbers(values: Any) -> bool:
 
 
 def _check_finite(X: Any, names: Any) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum()):
-            return
+    if np.isfinite(quietly(X.sum)):
+        return
     rows, columns = find_gaps(X)
     if len(rows) == 0:
         return
@@ -236,8 +237,7 @@ def _check_array(estimator: Any, X: Any, gaps: bool = False) -> Any:
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype in DTYPES:
         # Not by BLAS, whose threads would stay awake and keep those of the fit from their cores.
-        with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(X.sum())
+        finite = np.isfinite(quietly(X.sum))
         if finite and len(X) >= 2 and X.size and not hasattr(estimator, "feature_names_in_"):
             estimator.n_features_in_ = X.shape[1]
             return X
