@@ -456,3 +456,19 @@ def test_distances_of_reconstructions_beside_a_long_part(length: float) -> None:
     model.components_ = (U * [1, 1, length, 1]).T
     seen = (V / [1, 1, length, 1]) @ metric_root(model, 4)
     np.testing.assert_allclose(pdist(seen), pdist(V @ U.T), rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [2.0**-24, 2.0**10, 2.0**24, 2.0**90])
+@pytest.mark.parametrize("model", [L21SemiNMF, GraphSemiNMF])
+def test_random_starts_are_in_units_of_the_data(model: Any, scale: float) -> None:
+    """Of entries in the thousands nothing was left, by fits that had converged."""
+    X = data(80, 10) + 3 * data(3, 10, seed=1).repeat(27, axis=0)[:80]
+    expected, found = (
+        model(3, init="random", random_state=0).fit(table) for table in (X, X * scale)
+    )
+    assert found.n_active_ == expected.n_active_ == 3
+    unit = scale**expected.loss_.power
+    assert found.objective_ / unit == pytest.approx(expected.objective_, rel=1e-3)
+    steady = [fitted.certify(X * by, 2, random_state=0).stability_
+              for fitted, by in ((expected, 1.0), (found, scale))]  # fmt: skip
+    np.testing.assert_allclose(steady[1], steady[0], atol=0.1)

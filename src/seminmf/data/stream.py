@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._quiet import quietly
 from .._types import FloatArray, IntArray
 from ..compiled.products import padded_width
 from ..sources.adapters import SelectedRows, Source
@@ -109,8 +110,7 @@ class Stream:
             for window in storage.windows():
                 for rows in cut_visits(window.start, window.stop, m):
                     visited = window.visit(rows)
-                    with np.errstate(over="ignore", invalid="ignore"):
-                        squares[rows] = visited.squares()
+                    squares[rows] = quietly(visited.squares)
                     if not np.isfinite(squares[rows]).all():
                         self._complain(visited.dense(), rows.start)
                     least, most = visited.range()

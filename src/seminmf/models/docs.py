@@ -46,9 +46,10 @@ _PARAMETERS = {
     are fitted exactly its weights leave too few digits, and the objective may rise; the history
     then says so.""",
     "init": """{{"auto", "random", "svd", "kmeans", "exemplar"}} or (U0, V0), default="auto"
-    Start. "random": U uniform in [−1, 1], V in [0, 1], as in the paper; "svd": from the truncated
-    SVD; "kmeans": cluster indicators; "exemplar": k samples as the basis; or two arrays of shape
-    (n_features, k) and (n_samples, k). "auto" is "svd", and random
+    Start. "random": U uniform in [−1, 1], V in [0, 1], as in the paper (by "cd" U is multiplied by
+    the size of X); "svd": from the truncated SVD; "kmeans": cluster indicators; "exemplar": k
+    samples as the basis; or two arrays of shape (n_features, k) and (n_samples, k). "auto" is
+    "svd", and random
     for the second and further starts of `n_init`; a robust model without a graph on few samples
     (at most 20 per component) starts from samples instead where that has the lower objective.""",
     "n_init": """int, default=1

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from .._quiet import quietly
 from .._sparse import check_indices
 from .._types import FloatArray
 from .._words import counted
@@ -63,10 +64,11 @@ def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> An
         single = X.dtype == np.float32
         X = np.ma.filled(X.astype(np.float32 if single else np.float64), np.nan)
     # What is beyond the range of double precision is told below, as infinity.
-    with _numbers("X", X), np.errstate(over="ignore"):
-        found = validate_data(
-            estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, **options
-        )
+    with _numbers("X", X):
+        found = quietly(
+            validate_data, estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False,
+            **options,
+        )  # fmt: skip
     if not gaps:
         _check_finite(found, getattr(estimator, "feature_names_in_", None))
     if not options.get("reset", True):
@@ -146,9 +148,7 @@ def _are_numbers(values: Any) -> bool:
 
 
 def _all_finite(X: Any) -> bool:
-    """By the least and the largest: a sum may overflow, and NumPy, told to say nothing of it, would
-    stay so where an interrupt comes just then.
-    """
+    """By the least and the largest, of which NumPy says nothing; a sum may overflow."""
     entries = X.data if sp.issparse(X) else X
     return not entries.size or bool(np.isfinite(entries.min()) and np.isfinite(entries.max()))
 

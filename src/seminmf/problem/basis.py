@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from .._quiet import quietly
 from .._types import FloatArray
 from ..compiled import state
 from ..compiled.basis import (
@@ -55,8 +56,7 @@ class Basis:
     @classmethod
     def of(cls, U: FloatArray) -> Basis:
         # Beyond the range of numbers J is infinite, and a step to there is taken back.
-        with np.errstate(over="ignore"):
-            omega = U.T @ U
+        omega = quietly(np.matmul, U.T, U)
         lengths = np.sqrt(omega.diagonal().astype(np.float64))
         return cls(U, omega, lengths, float(lengths.sum()))
 

@@ -33,6 +33,7 @@ from .plan import (
     code_square,
     floors_for,
     looks_at_data,
+    random_size,
     scheme_of,
     with_typical,
     with_weights,
@@ -226,7 +227,9 @@ class _Beginning:
             return space.lower(plan.init[0].copy()), engine.placed(plan.init[1])
         if not looks_at_data(plan, number):
             low = 0.0 if plan.nonnegative else -1.0
-            return starts.random_start(engine, plan.n_components, self._rng, low)
+            basis, codes = starts.random_start(engine, plan.n_components, self._rng, low)
+            size = random_size(plan, engine.n_features)
+            return basis * engine.dtype.type(size), codes
         basis, codes = self._from_data(engine)
         if plan.nonnegative:
             basis = starts.above_zero(np.maximum(basis, 0))

@@ -88,6 +88,17 @@ def looks_at_data(plan: Plan, number: int) -> bool:
     )
 
 
+def random_size(plan: Plan, n_features: int) -> float:
+    """What a basis is multiplied by whose entries are drawn from [−1, 1], with codes from [0, 1].
+
+    The paper's start is as it is. Ours gives sums as long as typical samples: beside samples that
+    are a thousand times as long, penalties would leave nothing of the parts.
+    """
+    if plan.solver == "mu":
+        return 1.0
+    return 3 * plan.length / (n_features * plan.n_components) ** 0.5 or 1.0
+
+
 def with_typical(plan: Plan, typical: float) -> Plan:
     """With the scale of the loss for this typical residual."""
     # Where the leading directions leave nothing, any scale is as good as another.
