@@ -57,6 +57,22 @@ def test_what_has_converged_cannot_be_lowered(name: str, strength: float) -> Non
         assert again.objective_ > 0.97 * fitted.objective_
 
 
+@pytest.mark.parametrize("kind", ["integers", "gamma"])
+def test_a_start_from_squares_brings_no_more(kind: str) -> None:
+    """Where penalties are strong, Huber's loss loses parts that are needed."""
+    rng = np.random.default_rng(0)
+    X = (
+        rng.integers(0, 4, (150, 5)).astype(float)
+        if kind == "integers"
+        else rng.gamma(1, 1, (90, 15))
+    )
+    k, settings = X.shape[1], {"strength": 0.1, "max_iter": 1000, "random_state": 0}
+    fitted = L21SemiNMF(k, **settings).fit(X)
+    squares = GraphSemiNMF(k, **settings).fit(X)
+    again = L21SemiNMF(k, init=(squares.components_.T, squares.codes_), **settings).fit(X)
+    assert fitted.objective_ < 1.03 * again.objective_
+
+
 @pytest.mark.parametrize("name", ["k = m + 1", "rank"])
 def test_thawing_is_what_does_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, k = sets()[name]

@@ -3,10 +3,11 @@
 **Thawing.** A residual near zero gives its sample an enormous weight 1/residual, which holds it
 where it is, whatever the penalties would gain elsewhere: a start that fits nearly exactly is
 frozen, and a run from it seems to converge at once. So a run that ends with many such samples is
-made again from a thawed start: the minimum with Huber's loss, whose weights are bounded by 1/scale,
-with scales that shrink from the size of the samples. From which of them on is best depends on the
-data, so all are tried, and the best end is kept. The runs with Huber's loss do not count as
-iterations. ``solver="mu"`` is the paper's iteration and is left alone.
+made again from thawed starts: the minimum with squares of all lengths, which have no weights, and
+that with Huber's loss, whose weights are bounded by 1/scale, with scales that shrink from the size
+of the samples, or from a tenth of it. Which is best depends on the data, so all are tried, and the
+best end is kept. The runs to the starts do not count as iterations. ``solver="mu"`` is the paper's
+iteration and is left alone.
 
 **Parts.** The penalty on the basis makes vectors that are not needed shrink from iteration to
 iteration, but they never become zero. At the end such parts are zero if that does not raise the
@@ -25,8 +26,9 @@ from .._types import FloatArray
 from ..data import Engine, Space
 from ..graph.prepared import NeighbourGraph
 from ..problem.basis import lengths_of
-from ..problem.losses import Huber, Norm
+from ..problem.losses import Huber, Norm, SquaredNorm
 from ..problem.objective import Objective
+from ..problem.strength import Units, resolve, strength_of
 from .descent import Descent, Scheme
 from .loop import Callback, Solution, Status, Stopping, run
 from .plan import ROUND_OFF
@@ -116,16 +118,27 @@ class Finish:
         """The same run from a thawed start, if this one is frozen and that is better."""
         if solution.status in (Status.STOPPED, Status.NONFINITE) or not self._frozen(solution):
             return solution
-        ways = [_SCALES[first:] for first in range(len(_SCALES))]
-        ends = [solution, *(self._thawed(solution, scales, number) for scales in ways)]
+        smooth = [replace(self.objective, loss=Huber(scale * self.length)) for scale in _SCALES]
+        ways = [self._squared(len(solution.codes))], smooth, smooth[1:]
+        ends = [solution, *(self._thawed(solution, stages, number) for stages in ways)]
         return min(ends, key=lambda end: end.rank)
 
-    def _thawed(self, solution: Solution, scales: tuple[float, ...], number: int) -> Solution:
+    def _squared(self, n: int) -> Objective:
+        """The same strength of penalties with squares of all lengths, as in `GraphSemiNMF`."""
+        count = n if self.share is None else float(self.share.sum())
+        now, then = (Units(count, self.length, power) for power in (1, 2))
+        strength = strength_of(self.objective.alpha, self.objective.beta, now, 1)
+        alpha, beta = resolve("auto", "auto", strength, then, 2)
+        return replace(
+            self.objective, loss=SquaredNorm(), graph=SquaredNorm(), alpha=alpha, beta=beta,
+            mu=self.objective.mu * self.length,
+        )  # fmt: skip
+
+    def _thawed(self, solution: Solution, stages: list[Objective], number: int) -> Solution:
         space, start = solution.space, (solution.basis.copy(), solution.codes.copy())
         limits = replace(self.stopping, tol=max(self.stopping.tol, _STAGE_TOL))
-        for scale in scales:
-            smooth = replace(self.objective, loss=Huber(scale * self.length))
-            stage = run(self._begin(space, smooth, start), limits)
+        for objective in stages:
+            stage = run(self._begin(space, objective, start), limits)
             space, start = stage.space, (stage.basis, stage.codes)
         return run(self._begin(space, self.objective, start), self.stopping, self.callback, number)
 
