@@ -66,6 +66,58 @@ def planted(kind: str, k: int, noise: float, outliers: bool, seed: int) -> Any:
     return add_outliers(X, 0.1, random_state=seed)[0] if outliers else X
 
 
+def _uneven(spread: float) -> Callable[[Any, int, int], Any]:
+    """Noise that is louder in some features than in others, by factors that are lognormal."""
+
+    def noise(rng: Any, n: int, m: int) -> Any:
+        found = rng.standard_normal((n, m)) * np.exp(spread * rng.standard_normal(m))
+        return found / found.std()
+
+    return noise
+
+
+def _heavy(rng: Any, n: int, m: int) -> Any:
+    return rng.standard_t(2.5, (n, m)) / 5**0.5
+
+
+def _of_neighbours(rng: Any, n: int, m: int) -> Any:
+    apart = np.abs(np.subtract.outer(np.arange(m), np.arange(m)))
+    return rng.standard_normal((n, m)) @ np.linalg.cholesky(0.7**apart).T
+
+
+def _in_common(rng: Any, n: int, m: int) -> Any:
+    shared = rng.standard_normal((n, 3)) @ rng.standard_normal((3, m)) / 3**0.5
+    return (rng.standard_normal((n, m)) + shared) / 2**0.5
+
+
+_NOISES = {
+    "louder in some features (factors with a logarithm of deviation 1)": _uneven(1.0),
+    "far louder in some (deviation 2)": _uneven(2.0),
+    "heavy tails (t with 2.5 degrees of freedom)": _heavy,
+    "correlated between neighbouring features (0.7)": _of_neighbours,
+    "half of it three random factors": _in_common,
+}
+
+
+def _noise_cases() -> Iterator[tuple[str, Callable[[], Values]]]:
+    """Eight tables with each kind of noise, of which `planted` knows none."""
+
+    def measure(noise: Callable[[Any, int, int], Any]) -> Values:
+        cases = list(product(("clusters", "parts"), (3, 8), (0.3, 0.6)))
+        right, covered = 0, 0
+        for number, (kind, k, loudness) in enumerate(cases):
+            rng = np.random.RandomState(2000 + number)
+            signal = planted(kind, k, 0.0, False, 2000 + number)
+            X = signal + loudness * noise(rng, *signal.shape)
+            found = choose_components(X, range(1, 16), random_state=0)
+            right += found.n_components == k
+            covered += found.interval[0] <= k <= found.interval[1]
+        return {"tables": len(cases), "right": right, "covered": covered}
+
+    for name, noise in _NOISES.items():
+        yield name, lambda noise=noise: measure(noise)
+
+
 def _planted_cases() -> Iterator[tuple[str, Callable[[], Values]]]:
     grid = product((False, True), ("clusters", "parts"), (3, 5, 8, 10, 12), (0.1, 0.3, 0.5))
     for number, (outliers, kind, k, noise) in enumerate(grid):
@@ -253,6 +305,7 @@ def _of_sets(measure: Callable[[str], Values], names: Any) -> Iterator[Any]:
 
 TABLES: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Values]]]]] = {
     "planted": _planted_cases,
+    "noise": _noise_cases,
     "wide": lambda: iter([("6,000 × 1,500", _wide)]),
     "path": lambda: _of_sets(_path_speed, _SPEED),
     "growth": lambda: _of_sets(_growth_speed, _SPEED),

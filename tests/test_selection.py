@@ -27,7 +27,15 @@ from seminmf.selection import (
     stability,
 )
 from seminmf.selection import blocks as blocks_module
-from seminmf.selection.blocks import Blocks, _Cut, condensed, foretold, most_parts, usual_folds
+from seminmf.selection.blocks import (
+    Blocks,
+    _Cut,
+    condensed,
+    evened,
+    foretold,
+    most_parts,
+    usual_folds,
+)
 from seminmf.selection.components import _further, usual_candidates
 from seminmf.selection.consensus import _agreed
 from seminmf.selection.evidence import _crossed_error
@@ -66,6 +74,35 @@ def test_planted_parts_are_counted(kind: str, k: int, noise: float, outliers: fl
     assert found.n_outliers >= round(outliers * len(X))
     assert len(found.table["error"]) == 9
     assert found.table["excess"].min() == 0
+
+
+@pytest.mark.parametrize(("kind", "k"), [("clusters", 3), ("parts", 4)])
+def test_noise_may_be_louder_in_some_features(kind: str, k: int) -> None:
+    """With features as they are, 8 parts were said to be needed for both."""
+    rng = np.random.RandomState(7)
+    noise = rng.standard_normal((240, 30)) * np.exp(rng.standard_normal(30))
+    found = choose_components(
+        planted(kind, k, 0.0, seed=k) + 0.4 * noise, range(1, 9), random_state=1
+    )
+    assert found.n_components == k
+
+
+def test_features_are_scaled_by_their_noise() -> None:
+    rng = np.random.RandomState(0)
+    X, blocks = rng.rand(400, 12), Blocks.dealt((400, 12), (2, 3), rng)
+    loud = np.geomspace(0.4, 3, 12)
+
+    def screened(typical: Any) -> list[dict[str, Any]]:
+        return [{"typical": typical[blocks.column_fold == j]} for _, j in blocks.cells]
+
+    factors = (X / evened(X, blocks, screened(loud)))[0]
+    assert np.corrcoef(np.log(factors), np.log(loud))[0, 1] > 1 - 1e-9
+    np.testing.assert_allclose(np.log(factors).mean(), 0, atol=1e-9)
+    assert 0.8 < np.log(factors).std() / np.log(loud).std() < 1
+    # What may be chance changes nothing, nor do features that are foretold exactly.
+    np.testing.assert_array_equal(evened(X, blocks, screened(loud**0.1)), X)
+    np.testing.assert_array_equal(evened(X, blocks, screened(np.zeros(12))), X)
+    assert np.isfinite(evened(X, blocks, screened(loud * (loud > loud.min())))).all()
 
 
 def test_sparse_samples_have_as_many_parts_as_dense_ones() -> None:
@@ -159,8 +196,8 @@ def test_blocks_are_foretold_with_weights() -> None:
     root = np.sqrt(weights)[:, None]
     continued = np.linalg.lstsq(root * codes, root * cut.B, rcond=None)[0]
     of_others = np.array([nnls(basis, x)[0] for x in cut.C])
-    expected = np.linalg.norm(cut.D - of_others @ continued, axis=1)
-    np.testing.assert_allclose(cut.errors(basis, codes, weights), expected, rtol=1e-6)
+    expected = cut.D - of_others @ continued
+    np.testing.assert_allclose(cut.missed(basis, codes, weights), expected, rtol=1e-6, atol=1e-9)
 
 
 def test_parts_keep_their_places_as_they_become_more() -> None:

@@ -30,6 +30,11 @@ _USUAL = _ROW_FOLDS, _COLUMN_FOLDS = 4, 5
 # With fewer features than so many per part in A, codes are so loose that more parts foretell better
 # than the right ones; there are more, smaller blocks of features then, if there can be.
 _FEATURES_PER_PART = 1.5
+# Where noise is even, logarithms of typical errors differ by so much between features (standard
+# deviation), beside the error of a median of n samples, whose square is so much over n.
+_EVEN, _OF_MEDIAN = 0.2, 1.4
+# No feature is taken for less noisy than this share of the typical one.
+_LEAST_NOISE = 0.1
 # Of the squares of the codes of a part; where parts coincide, least squares has no other answer.
 _RIDGE = 1e-10
 
@@ -90,6 +95,26 @@ def most_parts(shape: tuple[int, int], folds: tuple[int, int]) -> int:
     return min(n + -n // folds[0], m + -m // folds[1])
 
 
+def evened(X: FloatArray, screen: Blocks, screened: list[dict[str, Any]]) -> FloatArray:
+    """X with features scaled by how far off they were foretold in a ``screen``.
+
+    A feature with far more noise than others spoils the codes that the others give, and one more
+    part that takes its noise away foretells those better: numbers of parts would be too large.
+    What differs between features by chance alone does not count.
+    """
+    typical = np.zeros((screen.cells[-1][0] + 1, X.shape[1]))
+    for (row, column), found in zip(screen.cells, screened, strict=True):
+        typical[row, screen.column_fold == column] = found["typical"]
+    noise = typical.mean(axis=0)
+    least = _LEAST_NOISE * float(np.median(noise))
+    if least == 0:
+        return X
+    loud = np.log(np.maximum(noise, least))
+    chance = _EVEN**2 + _OF_MEDIAN / len(X)
+    share = max(0.0, 1 - chance / max(float(loud.var()), chance))
+    return X / np.exp(share * (loud - loud.mean()))
+
+
 @dataclass(frozen=True)
 class _Cut:
     """The four blocks of X, see above."""
@@ -111,8 +136,8 @@ class _Cut:
             )
         return cls(A, X[inside][:, ~across], C, X[~inside][:, ~across])
 
-    def errors(self, basis: FloatArray, codes: FloatArray, weights: FloatArray) -> FloatArray:
-        """How far from the truth A ≈ V Uᵀ foretells the samples in D."""
+    def missed(self, basis: FloatArray, codes: FloatArray, weights: FloatArray) -> FloatArray:
+        """What A ≈ V Uᵀ does not foretell of D."""
         from ..compiled.threads.cores import AtWork
         from ..solve.projection import Projector
 
@@ -122,7 +147,7 @@ class _Cut:
             gram[np.diag_indices_from(gram)] += _RIDGE * (np.trace(gram) or 1.0)
             continued = np.linalg.solve(gram, weighted @ self.B)
             foretold = Projector(basis).codes(self.C) @ continued
-        return np.asarray(np.linalg.norm(self.D - foretold, axis=1))
+        return np.asarray(self.D - foretold)
 
 
 def foretold(
@@ -143,7 +168,7 @@ def foretold(
     with Growth(cut.A, candidates[-1], before) as growth:
         for k in candidates:
             basis, codes = growth.to(k)
-            errors.append(cut.errors(basis, codes, even))
+            errors.append(np.linalg.norm(cut.missed(basis, codes, even), axis=1))
     found: dict[str, Any] = {"errors": np.stack(errors, axis=1)}
     return {**found, "factors": {"basis": basis, "codes": codes}} if keep else found
 
@@ -151,11 +176,16 @@ def foretold(
 def foretold_robustly(
     X: FloatArray, blocks: Blocks, cell: tuple[int, int], k: int
 ) -> dict[str, FloatArray]:
-    """The same for one number of parts, by a fit that outliers have little say in."""
+    """The same for one number of parts, by a fit that outliers have little say in; and for each
+    feature left out how far off it typically is.
+    """
     cut = _Cut.made(X, blocks, cell)
     model = L21SemiNMF(k, alpha=0, beta=0, random_state=0).fit(cut.A)
     # Samples that are fitted better than half of the others weigh no more than those.
     typical = max(float(np.median(model.residuals_)), float(np.finfo(np.float64).tiny))
     weights = 1 / np.maximum(model.residuals_ / typical, 1.0)
-    errors = cut.errors(model.components_.T, model.codes_, weights)
-    return {"errors": errors[:, None]}
+    missed = cut.missed(model.components_.T, model.codes_, weights)
+    return {
+        "errors": np.linalg.norm(missed, axis=1, keepdims=True),
+        "typical": np.median(np.abs(missed), axis=0),
+    }

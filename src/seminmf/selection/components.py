@@ -17,6 +17,7 @@ from .blocks import (
     Blocks,
     comfortable_parts,
     condensed,
+    evened,
     foretold,
     foretold_robustly,
     most_parts,
@@ -49,7 +50,8 @@ def choose_components(
 
     Samples and features are dealt into blocks. Each block is left out in turn and foretold from the
     rest by semi-non-negative factorizations with the numbers of parts in question. Samples that are
-    foretold by nothing are outliers and are left out of everything. The number is that of *parts*
+    foretold by nothing are outliers and are left out of everything; features that are foretold far
+    worse than others are scaled down, those far better scaled up. The number is that of *parts*
     that are needed to foretell one half of a sample from the other; it is not that of classes.
 
     Parameters
@@ -169,7 +171,7 @@ class ForetellingPlan:
             [(X, screen, cell, self.candidates[-1]) for cell in screen.cells],
         )  # fmt: skip
         worst = lengths_of(screen, screened)[:, 0]
-        X = np.ascontiguousarray(X[worst <= outlier_threshold(worst)])
+        X = evened(X[worst <= outlier_threshold(worst)], screen, screened)
         self._check_size(X.shape, " that are no outliers")
         deals = [Blocks.dealt(X.shape, self.folds, rng) for _ in range(self.repeats)]
         limit = min(self.limit, most_parts(X.shape, self.folds))

@@ -32,8 +32,8 @@ class ComponentsChoice:
         The number of parts with the smallest error.
     table : dict of str to ndarray
         The curve: "n_components", "error" (mean distance of a left out sample from what it was
-        foretold to be, in the units of X), "excess" (its difference to the best one) and
-        "standard_error" (of that difference).
+        foretold to be, in the units of X as it was scaled), "excess" (its difference to the best
+        one) and "standard_error" (of that difference).
     n_outliers : int
         Samples that no number of parts foretells. They have no say.
     n_samples_used, n_features_used : int
