@@ -69,6 +69,8 @@ def test_no_part_in_use_is_said(given: dict[str, float]) -> None:
         search.fit(X)
     assert search.factorizer_.n_active_ == 0
     assert "Choose a smaller strength" in str(said[0].message)
+    with pytest.warns(ConvergenceWarning):
+        search.set_params(refine=False).fit(X)
     assert set(search.labels_) == {0}
 
 

@@ -1,7 +1,8 @@
-"""Codes as k-means sees them: in the metric of the data, drawn in, averaged over neighbours."""
+"""Samples as k-means sees them: in the metric of the data, drawn in, averaged over neighbours."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -24,7 +25,7 @@ from helpers import CLASSES, GRAPH_MODELS, Array, converging_or_not, make
 from seminmf import FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
 from seminmf.datasets import add_outliers
 from seminmf.metrics import majority_accuracy, nmi
-from seminmf.models.reading import Ball, Reading, metric_root
+from seminmf.models.reading import Reading, metric_root
 from seminmf.solve.projection import Placed
 
 READINGS = list(product(("reconstruction", "codes"), (True, False)))
@@ -43,19 +44,22 @@ def clustered(metric: str, refine: bool) -> FactorKMeans:
     return search.fit(digits()[0])
 
 
-def fitted(codes: Array, basis: Array, residuals: Array, links: Any = None) -> Any:
+def fitted(codes: Array, basis: Array, X: Array, links: Any = None) -> Any:
     """A factorization, as far as it is read."""
+    index = SimpleNamespace(samples=X, recipe=SimpleNamespace(directions=None))
     return SimpleNamespace(
-        codes_=codes, components_=basis.T, residuals_=residuals, _links=links, _member=None
-    )
+        codes_=codes, components_=basis.T, _links=links, _member=None,
+        residuals_=np.linalg.norm(X - codes @ basis.T, axis=1),
+        _projector=SimpleNamespace(index=index, unit=1.0),
+    )  # fmt: skip
 
 
 def random_fit(n: int = 60, m: int = 9, k: int = 4, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     neighbours = [list(rng.permutation([j for j in range(n) if j != i])[:5]) for i in range(n)]
-    return fitted(
-        rng.uniform(size=(n, k)), rng.normal(size=(m, k)), rng.uniform(size=n), links_of(neighbours)
-    )
+    codes, basis = rng.uniform(size=(n, k)), rng.normal(size=(m, k))
+    X = codes @ basis.T + 1 + rng.normal(size=(n, m))
+    return fitted(codes, basis, X, links_of(neighbours))
 
 
 def links_of(neighbours: list[list[int]]) -> sp.csr_array:
@@ -66,8 +70,7 @@ def links_of(neighbours: list[list[int]]) -> sp.csr_array:
 
 
 def seen(model: Any, metric: str, refine: bool) -> Array:
-    reading, refined = Reading.of(model, model.codes_, 2, metric, refine)
-    return reading.seen(refined)
+    return Reading.of(model, model.codes_, 2, metric, refine)[1].places
 
 
 # The metric.
@@ -88,8 +91,9 @@ def test_distances_are_those_of_reconstructions(k: int) -> None:
 def test_how_the_factors_share_scale_and_angles_does_not_matter(refine: bool) -> None:
     model = random_fit()
     A = np.random.default_rng(1).normal(size=(4, 4)) + 2 * np.eye(4)
+    samples = model._projector.index.samples
     other = fitted(
-        model.codes_ @ A, model.components_.T @ np.linalg.inv(A).T, model.residuals_, model._links
+        model.codes_ @ A, model.components_.T @ np.linalg.inv(A).T, samples, model._links
     )
     distances = [
         pairwise_distances(seen(found, "reconstruction", refine)) for found in (model, other)
@@ -125,31 +129,60 @@ def test_tables_whose_parts_are_of_different_lengths() -> None:
 # Drawn in.
 
 
+def drawing(places: Array, others: Array | None = None, residuals: Any = 0.0) -> tuple[Any, Array]:
+    """The middle of samples with these means with neighbours, and what is kept of the way to it."""
+    X = np.asarray(places)
+    alone = fitted(X, np.eye(X.shape[1]), X)
+    alone.residuals_ = residuals
+    middle = Reading.of(alone, X, 2, "codes", True)[0].middle
+    assert middle is not None
+    if others is not None:
+        middle = replace(middle, gap=float(np.median(np.linalg.norm(X - others, axis=1))))
+    return middle, middle.shares(X, others, residuals)
+
+
 def test_near_samples_stay_and_far_ones_come_nearer() -> None:
     rng = np.random.default_rng(0)
-    codes, residuals = rng.normal(size=(200, 3)), np.abs(rng.normal(size=200))
-    codes[:20] += 50 * rng.normal(size=(20, 3))
+    places, residuals = rng.normal(size=(200, 3)), np.abs(rng.normal(size=200))
+    places[:20] += 50 * rng.normal(size=(20, 3))
     residuals[20:30] += 50
-    root = metric_root(SimpleNamespace(components_=rng.normal(size=(3, 7))), 3)
-    ball = Ball.around(codes, residuals, root)
-    distances = np.hypot(np.linalg.norm((codes - ball.middle) @ root, axis=1), residuals)
-    drawn = ball.drawn_in(codes, residuals, root)
-    far = distances > ball.radius
+    middle, shares = drawing(places, None, residuals)
+    distances = np.hypot(np.linalg.norm(places - middle.place, axis=1), residuals)
+    drawn = middle.drawn_in(places, shares)
+    far = distances > middle.radius
     assert far[:30].all()
     assert far.mean() == 0.5
-    np.testing.assert_array_equal(drawn[~far], codes[~far])
+    np.testing.assert_array_equal(drawn[~far], places[~far])
     np.testing.assert_allclose(
-        drawn[far] - ball.middle,
-        (codes[far] - ball.middle) * (ball.radius / distances[far])[:, None] ** (2 / 3),
+        drawn[far] - middle.place,
+        (places[far] - middle.place) * (middle.radius / distances[far])[:, None] ** (4 / 5),
+    )
+
+
+def test_who_has_neighbours_is_not_far_out() -> None:
+    rng = np.random.default_rng(0)
+    places = rng.normal(size=(200, 3))
+    places[:40] += 50
+    others = places + rng.normal(size=(200, 3))
+    others[:20] += 50
+    middle, shares = drawing(places, others)
+    gaps = np.linalg.norm(places - others, axis=1)
+    assert (shares[:20] < 0.3).all()  # far from the middle, and from their neighbours
+    stay = gaps[20:40] <= middle.gap
+    assert stay.sum() > 5
+    assert (shares[20:40][stay] == 1).all()
+    # The nearer of the two counts.
+    alone = drawing(places)[1]
+    np.testing.assert_allclose(
+        shares[:, 0], np.maximum(alone[:, 0], np.maximum(gaps / middle.gap, 1) ** (-4 / 5))
     )
 
 
 def test_copies_are_no_yardstick() -> None:
     rng = np.random.default_rng(0)
-    codes = np.vstack([np.ones((60, 2)), 1 + rng.normal(size=(40, 2))])
-    ball = Ball.around(codes, np.zeros(100), np.eye(2))
-    np.testing.assert_allclose(ball.middle, 1, atol=1e-6)
-    assert 0.5 < ball.radius < 2
+    middle, _ = drawing(np.vstack([np.ones((60, 2)), 1 + rng.normal(size=(40, 2))]))
+    np.testing.assert_allclose(middle.place, 1, atol=1e-6)
+    assert 0.5 < middle.radius < 2
 
 
 @pytest.mark.parametrize("shares", [(0.6, 0.2, 0.2), (0.45, 0.3, 0.25)])
@@ -165,21 +198,21 @@ def test_clusters_behind_each_other_stay_apart(m: int, shares: tuple[float, ...]
 
 def test_the_middle_is_where_distances_are_least() -> None:
     rng = np.random.default_rng(0)
-    codes = np.vstack([rng.normal(size=(80, 2)), 30 + rng.normal(size=(20, 2))])
-    ball = Ball.around(codes, np.zeros(100), np.eye(2))
+    places = np.vstack([rng.normal(size=(80, 2)), 30 + rng.normal(size=(20, 2))])
+    middle, _ = drawing(places)
 
     def total(point: Array) -> float:
-        return float(np.linalg.norm(codes - point, axis=1).sum())
+        return float(np.linalg.norm(places - point, axis=1).sum())
 
-    around = ball.middle + 0.05 * rng.normal(size=(50, 2))
-    assert total(ball.middle) < 1.001 * min(total(point) for point in around)
-    assert total(ball.middle) < 0.9 * total(codes.mean(axis=0))
+    around = middle.place + 0.05 * rng.normal(size=(50, 2))
+    assert total(middle.place) < 1.001 * min(total(point) for point in around)
+    assert total(middle.place) < 0.9 * total(places.mean(axis=0))
 
 
 def test_samples_that_are_all_the_same() -> None:
-    codes = np.ones((10, 2))
-    ball = Ball.around(codes, np.zeros(10), np.eye(2))
-    np.testing.assert_array_equal(ball.drawn_in(codes, np.zeros(10), np.eye(2)), codes)
+    places = np.ones((10, 2))
+    middle, shares = drawing(places, places)
+    np.testing.assert_array_equal(middle.drawn_in(places, shares), places)
 
 
 @pytest.mark.parametrize(
@@ -219,30 +252,60 @@ def test_outliers_change_little(kind: str, share: float) -> None:
 # Averaged.
 
 
+def averaged(values: Array, neighbours: list[Any]) -> Array:
+    return np.array([
+        np.mean([values[i], *values[others]], axis=0) for i, others in enumerate(neighbours)
+    ])  # fmt: skip
+
+
 def test_averages_by_plain_loops() -> None:
     model = random_fit(12, k=3)
-    root = metric_root(model, 3)
-    reading, refined = Reading.of(model, model.codes_, 2, "reconstruction", True)
-    assert reading.ball is not None
-    assert reading.rounds is not None
-    first = values = reading.ball.drawn_in(model.codes_, model.residuals_, root)
+    X = model._projector.index.samples
     neighbours = [np.flatnonzero(row) for row in model._links.toarray()]
+    # Nine features are looked at along six directions.
+    reading, found = Reading.of(model, model.codes_, 2, "reconstruction", True)
+    assert reading.directions is not None
+    assert reading.rounds is not None
+    assert reading.middle is not None
+    assert 0 < reading.rest < 1
+    features = X @ reading.directions
+    described = model.codes_ @ model.components_ @ reading.directions
+    shares = reading.middle.shares(features, averaged(features, neighbours), 0.0)
+    np.testing.assert_array_equal(found.shares, shares)
+    # Of what the parts leave out counts what neighbours share.
+    left = shares * (features - described)
+    before, after = (left**2).sum(), (averaged(left, neighbours) ** 2).sum()
+    np.testing.assert_allclose(reading.rest, (6 * after - before) / 5 / after)
+    places = described + reading.rest * (features - described)
+    first = values = reading.middle.drawn_in(places, shares)
     for _ in range(2):
-        values = np.array([
-            np.mean([values[i]] + [values[j] for j in neighbours[i]], axis=0) for i in range(12)
-        ])  # fmt: skip
-    np.testing.assert_allclose(refined, values)
-    np.testing.assert_array_equal(reading.rounds[0], first)
+        values = averaged(values, neighbours)
+    np.testing.assert_allclose(found.places, values)
+    np.testing.assert_allclose(reading.rounds[0], first)
     # New samples with codes and neighbours of training samples get the same values; a sample that
     # is known gets its own, whatever else there is.
     new = [3, 4, 5]
     placed = Placed(model.codes_[[*new, 9]], np.array([-1, -1, -1, 9]), model._links[new])
-    model._projector = SimpleNamespace(
-        place=lambda X: placed, residuals=lambda X, codes: model.residuals_[[*new, 9]]
-    )
-    codes, again = reading.refined(model, None)
+    model._projector.place = lambda X: placed
+    codes, again = reading.seen(model, X[[*new, 9]])
     np.testing.assert_array_equal(codes, placed.codes)
     np.testing.assert_allclose(again, values[[*new, 9]])
+
+
+def test_what_parts_leave_out_counts_as_far_as_neighbours_share_it() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 4
+    groups = [[j for j in np.flatnonzero(y == c) if j != i][:5] for i, c in enumerate(y)]
+    rest = {}
+    for name, left in {
+        "noise": rng.normal(size=(200, 5)), "shared": rng.normal(size=(4, 5))[y],
+        "nothing": np.zeros((200, 5)),
+    }.items():  # fmt: skip
+        model = fitted(rng.uniform(size=(200, 3)), np.zeros((5, 3)), left, links_of(groups))
+        rest[name] = Reading.of(model, model.codes_, 4, "reconstruction", True)[0].rest
+    assert rest["noise"] < 0.3
+    assert rest["shared"] > 0.98
+    assert rest["nothing"] == 0
 
 
 def test_clusters_are_better() -> None:
@@ -272,6 +335,25 @@ def test_copies_of_samples() -> None:
     assert twice.refinement_ == "averaged"
     np.testing.assert_array_equal(twice.labels_[:70], twice.labels_[150:])
     np.testing.assert_array_equal(twice.predict(X), twice.labels_[:150])
+
+
+def test_copies_are_the_nearest_neighbours() -> None:
+    """Of a few patterns the usual ones stay where they are, and the rare ones come to them."""
+    rng = np.random.default_rng(0)
+    true = np.array([[0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1, 1]])
+    y = np.arange(600) % 3
+    X = np.where(rng.uniform(size=(600, 7)) < 0.1, 1 - true[y], true[y]).astype(float)
+    found = FactorKMeans(L21SemiNMF(3), random_state=0).fit(X)
+    assert found.refinement_ == "averaged"
+    member, links = found.factorizer_._member, found.factorizer_._links.toarray()
+    copies, rounds = np.bincount(member), found._reading.rounds
+    assert len(copies) < 100
+    assert rounds is not None
+    for i, others in enumerate(links.astype(bool)):
+        mean = (copies[i] * rounds[0][i] + rounds[0][others].sum(axis=0)) / (copies[i] + 5)
+        np.testing.assert_allclose(rounds[1][i], mean)
+    assert adjusted_rand_score(y, found.labels_) > 0.8
+    np.testing.assert_array_equal(found.predict(X), found.labels_)
 
 
 def test_a_transformer_finds_neighbours_too() -> None:
@@ -332,12 +414,27 @@ def test_transform_gives_the_distances_to_the_centres(metric: str, refine: bool)
     assert distances.shape == (460, 8)
     np.testing.assert_array_equal(distances.argmin(axis=1), found.predict(X))
     assert found.get_feature_names_out().tolist() == [f"factorkmeans{i}" for i in range(8)]
-    # Centres as codes, and the same distances by hand.
-    basis = found.factorizer_.components_ if metric == "reconstruction" else np.eye(8)
-    refined = found._reading.refined(found.factorizer_, X)[1]
+    # The same distances by hand.
+    places = found._reading.seen(found.factorizer_, X)[1]
     np.testing.assert_allclose(
-        pairwise_distances(refined @ basis, found.cluster_centers_ @ basis), distances, rtol=1e-4
+        pairwise_distances(places, found.kmeans_.cluster_centers_), distances, rtol=1e-4
     )
+
+
+def test_centres_as_codes() -> None:
+    """Means of the codes of a cluster; who was drawn in counts less."""
+    found = clustered("reconstruction", False)
+    codes, labels = found.factorizer_.codes_, found.labels_
+    means = np.array([codes[labels == label].mean(axis=0) for label in range(8)])
+    np.testing.assert_allclose(found.cluster_centers_, means)
+    found = clustered("reconstruction", True)
+    shares = Reading.of(found.factorizer_, codes, 8, "reconstruction", True)[1].shares
+    assert shares.min() < 0.9
+    means = np.array([
+        np.average(codes[found.labels_ == label], axis=0, weights=shares[found.labels_ == label, 0])
+        for label in range(8)
+    ])  # fmt: skip
+    np.testing.assert_allclose(found.cluster_centers_, means)
 
 
 @pytest.mark.parametrize(
@@ -404,10 +501,24 @@ def test_files_with_a_reading_that_is_gone() -> None:
 
 @pytest.mark.parametrize(
     ("name", "cut"),
-    [("rounds", np.s_[:, :-1]), ("rounds", np.s_[:, :, :-1]), ("rounds", 0), ("middle", np.s_[1:])],
+    [
+        ("rounds", np.s_[:, :-1]),
+        ("rounds", np.s_[:, :, :-1]),
+        ("rounds", 0),
+        ("features", np.s_[1:]),
+        ("features", np.s_[:, 1:]),
+        ("directions", np.s_[:, 1:]),
+        ("root", np.s_[1:]),
+        ("root", np.s_[:, 1:]),
+        ("place", np.s_[1:]),
+        ("home", np.s_[1:]),
+    ],
 )
 def test_arrays_that_do_not_fit_are_refused(name: str, cut: Any) -> None:
     state = clustered("reconstruction", True)._saved_state()
-    state["reading"] = {**state["reading"], name: state["reading"][name][cut]}
+    reading = state["reading"]
+    of = reading["middle"] if name in reading["middle"] else reading
+    changed = {**of, name: of[name][cut]}
+    state["reading"] = changed if of is reading else {**reading, "middle": changed}
     with pytest.raises(ValueError, match="not fit"):
         FactorKMeans(L21SemiNMF(8))._restore_state(state)

@@ -1,4 +1,4 @@
-"""Clusters from a factorization: k-means on its codes."""
+"""Clusters from a factorization: k-means of samples as it sees them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -16,7 +17,7 @@ from .._types import FloatArray, IntArray
 from .._words import counted
 from .display import Displayed
 from .persistence import Saveable
-from .reading import CODES, METRICS, RECONSTRUCTION, Ball, Reading, metric_root
+from .reading import CODES, METRICS, RECONSTRUCTION, Middle, Reading, metric_root
 from .samples import check_in_memory, check_samples, given
 from .validation import check_choice, check_estimator, check_integer, check_seed, drawn_seed
 
@@ -36,7 +37,7 @@ class Clusters(NamedTuple):
     kmeans: KMeans
     labels: IntArray
     centres: FloatArray
-    """Means of the refined codes of each cluster."""
+    """Means of the codes of each cluster."""
     reading: Reading
 
 
@@ -54,23 +55,23 @@ def find_clusters(
     from ..compiled.threads.scikit_learn import ScikitLearn
 
     with AtWork():
-        reading, refined = Reading.of(factorizer, codes, n_clusters, metric, refine)
-        seen = reading.seen(refined)
+        reading, (places, shares) = Reading.of(factorizer, codes, n_clusters, metric, refine)
     search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state)
     if start is not None:
-        means = np.array([seen[start == label].mean(axis=0) for label in range(n_clusters)])
+        means = np.array([places[start == label].mean(axis=0) for label in range(n_clusters)])
         search.set_params(init=means, n_init=1)
-    with ScikitLearn(2.0 * seen.size * n_clusters * _STARTS * _ROUNDS):
-        search.fit(seen)
+    with ScikitLearn(2.0 * places.size * n_clusters * _STARTS * _ROUNDS):
+        search.fit(places)
     labels: IntArray = search.labels_
-    sizes = np.bincount(labels, minlength=n_clusters)
-    # By columns in double precision: sums of many numbers in single would lose their digits.
-    sums = np.stack([np.bincount(labels, column, n_clusters) for column in refined.T], axis=1)
-    centres = (sums / np.maximum(sizes, 1)[:, None]).astype(refined.dtype)
+    # Who was drawn in has less of a say.
+    weights = np.bincount(labels, shares[:, 0], n_clusters)
+    entries = shares[:, 0], (labels, np.arange(len(labels)))
+    totals = sp.csr_array(entries, shape=(n_clusters, len(labels))) @ codes
+    centres = (totals / np.where(weights > 0, weights, 1)[:, None]).astype(codes.dtype)
     # With fewer different samples than clusters some stay empty: they have a centre all the same.
-    empty = np.flatnonzero(sizes == 0)
+    empty = np.flatnonzero(weights == 0)
     if len(empty):
-        centres[empty] = refined[pairwise_distances_argmin(search.cluster_centers_[empty], seen)]
+        centres[empty] = codes[pairwise_distances_argmin(search.cluster_centers_[empty], places)]
     return Clusters(search, labels, centres, reading)
 
 
@@ -86,23 +87,38 @@ def _reading_of_before(state: dict[str, Any], centres: FloatArray) -> dict[str, 
     return {"metric": CODES, "middle": None, "radius": None, "rounds": rounds}
 
 
+def _reading_of_codes(stored: dict[str, Any], factorizer: Any, k: int) -> dict[str, Any]:
+    """A reading from before it was one of places: what was drawn in and averaged were codes, and
+    parts were taken as they are.
+    """
+    root = np.eye(k) if stored["metric"] == CODES else metric_root(factorizer, k, even=False)
+    middle, rounds = (None if x is None else x @ root for x in (stored["middle"], stored["rounds"]))
+    if middle is not None:
+        middle = {"place": middle, "home": middle, "radius": stored["radius"]}
+    return {"metric": stored["metric"], "root": root, "middle": middle, "rounds": rounds}
+
+
 class FactorKMeans(
     Saveable, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Displayed
 ):
-    """Factorize X ≈ V Uᵀ, then cluster the codes V by k-means.
+    """Factorize X ≈ V Uᵀ, then cluster the samples by k-means, as the factorization sees them.
 
     Scales and angles of codes mean nothing by themselves: V and U can share them in many ways. So
     two samples are as far apart as their reconstructions, ‖U(v_i − v_j)‖, whichever the factorizer
-    (``metric="reconstruction"``; in numbers, k-means of V(UᵀU)^½). Before that the codes are
-    refined in two steps (``refine=True``):
+    (``metric="reconstruction"``; in numbers, k-means of V(UᵀU)^½). With ``refine=True`` neighbours
+    have a say, if the model has looked for neighbours itself (`GraphSemiNMF` or `L21SemiNMF`,
+    unless ``graph`` is a matrix), and if a sample and its neighbours are not more than there are
+    samples per cluster:
 
-    - *Drawn in*: the farther half of the samples are moved towards the middle of the data, so that
-      no outlier takes a cluster for itself: c times the median distance becomes c^(1/3) times. The
-      middle is the geometric median of the reconstructions, and the distance of a sample is that
-      of its reconstruction and its residual together.
-    - *Averaged*: each code is replaced by its mean with those of its neighbours, twice, if the
-      model has looked for neighbours itself (`GraphSemiNMF` or `L21SemiNMF`, unless ``graph`` is a
-      matrix), and if a sample and its neighbours are not more than there are samples per cluster.
+    - *What parts leave out* is added along the leading directions in which neighbours were looked
+      for, times the share of its averages over neighbours that is in common to them: k parts around
+      the origin describe k − 1 directions, and may miss one that parts clusters.
+    - *Drawn in*: who is c times as far from the middle of the data as is usual, and from its
+      neighbours as well, is moved in to c^(1/5) times, so that no outlier takes a cluster for
+      itself. A group stays where it is, however far out.
+    - *Averaged*: each sample is replaced by its mean with its neighbours, twice.
+
+    Without neighbours samples are drawn in by their distance from the middle alone.
 
     Classes of hardly more samples than there are neighbours are better left unaveraged:
     ``refine=False``. The paper's procedure, k-means of V, is ``metric="codes", refine=False``.
@@ -113,15 +129,13 @@ class FactorKMeans(
         A factorization such as `L21SemiNMF`; it is cloned, not changed. One that has no
         ``components_`` is clustered by its codes.
     n_clusters : int or None, default=None
-        Number of clusters; None takes the factorizer's ``n_components``, as the paper does. Around
-        the origin k parts describe k − 1 directions, so that a few clusters of centred data may
-        need a part more than there are clusters.
+        Number of clusters; None takes the factorizer's ``n_components``, as the paper does.
     random_state : int, RandomState or None, default=None
         For k-means, and for the factorizer if it has no ``random_state`` of its own.
     metric : {"reconstruction", "codes"}, default="reconstruction"
         Which distances k-means sees: those of the reconstructions, or those of the codes.
     refine : bool, default=True
-        Whether codes are drawn in and averaged before k-means.
+        Whether neighbours have a say, and samples are drawn in, before k-means.
 
     Attributes
     ----------
@@ -132,9 +146,10 @@ class FactorKMeans(
     kmeans_ : sklearn.cluster.KMeans
         The fitted k-means, in coordinates whose distances are those of ``metric``.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
-        Centres of the clusters as codes: means of the refined codes.
+        Centres of the clusters as codes: means of the codes of their samples, in which samples
+        that were drawn in count less.
     refinement_ : {"averaged", "none"}
-        Whether codes were averaged over neighbours.
+        Whether samples were averaged over neighbours.
     seed_ : int or None
         With it as ``random_state`` the fit comes back: the one that was given, or the one that was
         drawn where none was. None if ``random_state`` is a RandomState.
@@ -216,7 +231,7 @@ class FactorKMeans(
             if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
                 warnings.warn(
                     "No part is in use, because the penalties cost more than parts explain, and "
-                    "all samples are in one cluster. Choose a smaller strength.",
+                    "clusters are not of codes. Choose a smaller strength.",
                     ConvergenceWarning,
                     stacklevel=2,
                 )
@@ -234,7 +249,7 @@ class FactorKMeans(
         self.refinement_ = _NONE if found.reading.rounds is None else _AVERAGED
 
     def predict(self, X: Any) -> IntArray:
-        """Clusters of new samples: the centre nearest to their codes, refined as in the fit.
+        """Clusters of new samples: the centre nearest to them, seen as in the fit.
 
         Samples of the training set get their clusters of the fit.
 
@@ -312,9 +327,8 @@ class FactorKMeans(
         from ..compiled.threads.cores import AtWork
 
         with AtWork():
-            codes, refined = self._reading.refined(self.factorizer_, X)
-            seen = self._reading.seen(refined)
-        return codes, seen.astype(self.kmeans_.cluster_centers_.dtype)
+            codes, seen = self._reading.seen(self.factorizer_, X)
+        return codes, seen.astype(self.kmeans_.cluster_centers_.dtype, copy=False)
 
     def _forget(self, landmarks: int) -> None:
         if self._reading.rounds is not None:
@@ -325,14 +339,8 @@ class FactorKMeans(
     def _saved_state(self) -> dict[str, Any]:
         state = super()._saved_state()
         kmeans, reading = state.pop("kmeans_"), self._reading
-        ball = reading.ball
-        state["reading"] = {
-            "metric": reading.metric,
-            "middle": None if ball is None else ball.middle,
-            "radius": None if ball is None else ball.radius,
-            "rounds": reading.rounds,
-            "even": True,
-        }
+        middle = reading.middle
+        state["reading"] = {**vars(reading), "middle": None if middle is None else vars(middle)}
         found = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
         state["kmeans"] = {
             "parameters": kmeans.get_params(),
@@ -346,18 +354,19 @@ class FactorKMeans(
         centres = stored["found"]["cluster_centers_"]
         reading = state.pop("reading") if "reading" in state else _reading_of_before(state, centres)
         super()._restore_state(state)
-        if centres.ndim != 2 or centres.shape[1] != self.factorizer_.components_.shape[0]:
+        check_choice("metric", reading["metric"], METRICS)
+        k = self.factorizer_.components_.shape[0]
+        if "root" not in reading:
+            reading = _reading_of_codes(reading, self.factorizer_, k)
+        middle = reading["middle"] and Middle(**reading["middle"])
+        self._reading = Reading(**{**reading, "middle": middle})
+        self.metric, shape = self._reading.metric, (k, centres.shape[-1])
+        if centres.ndim != 2 or self._reading.root.shape != shape:
             raise ValueError(f"cluster_centers_ {centres.shape} do not fit the codes")
-        self.metric = check_choice("metric", reading["metric"], METRICS)
-        middle, rounds = reading["middle"], reading["rounds"]
-        ball = None if middle is None else Ball(middle, reading["radius"])
-        # Centres of files that do not say so are those of parts as they are.
-        root = metric_root(self.factorizer_, centres.shape[1], even="even" in reading)
-        if rounds is not None:
+        if self._reading.rounds is not None:
             trained = self.factorizer_._projector.training_codes
-            if trained is None or len(rounds) < 1 or rounds.shape[1:] != trained.shape:
-                raise ValueError(f"averages {rounds.shape} do not fit the codes")
-        self._reading = Reading(self.metric, root, ball, rounds)
+            if trained is None or self._reading.rounds.shape[1] != len(trained):
+                raise ValueError(f"averages {self._reading.rounds.shape} do not fit the codes")
         # A fit to the centres themselves sets what scikit-learn keeps for itself; then come the
         # numbers of the fit that was saved.
         self.kmeans_ = KMeans(n_clusters=len(centres), init=centres, n_init=1, max_iter=1)

@@ -1,4 +1,4 @@
-"""Codes as k-means sees them: drawn in, averaged over neighbours, and in the metric of the data.
+"""Samples as k-means sees them: what their parts describe, and what they share with neighbours.
 
 Nothing here depends on how V and U share their scale or angles. With V → VA and U → UA⁻ᵀ codes
 change, but V(UᵀU)^½ only turns: its distances are those of the reconstructions V Uᵀ.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,18 +16,18 @@ import scipy.sparse as sp
 from .._types import FloatArray, IntArray
 from .samples import given
 
-__all__ = ["CODES", "METRICS", "RECONSTRUCTION", "Ball", "Reading", "metric_root"]
+__all__ = ["CODES", "METRICS", "RECONSTRUCTION", "Middle", "Reading", "Seen", "metric_root"]
 
 RECONSTRUCTION, CODES = METRICS = ("reconstruction", "codes")
-# How often codes are averaged: over the neighbours, and the neighbours of the neighbours.
+# How often samples are averaged: over the neighbours, and the neighbours of the neighbours.
 _ROUNDS = 2
-# Distances from the middle, in units of the median one, count by this power beyond it: an outlier
-# five times as far away counts 1.7 times as far, and clusters behind each other stay apart.
-_POWER = 1 / 3
-# Samples nearer to the middle than this share of the largest distance are copies of it.
+# Who is c times as far out as is usual is drawn in to this power of c: an outlier five times as far
+# away counts 1.4 times as far, and clusters behind each other stay apart.
+_POWER = 1 / 5
+# Samples nearer than this share of the largest distance are copies.
 _SAME = 1e-10
 # Steps to the middle, of which the first few make all the difference.
-_STEPS = 10
+_STEPS = 5
 
 
 def metric_root(factorizer: Any, n_components: int, even: bool = True) -> FloatArray:
@@ -66,33 +66,55 @@ def _geometric_median(places: FloatArray) -> FloatArray:
     return weights
 
 
+def _usual(distances: FloatArray) -> float:
+    """The median of those that are not of copies."""
+    apart = distances > _SAME * distances.max()
+    return float(np.median(distances[apart])) if apart.any() else 0.0
+
+
+def _beyond(distances: FloatArray, usual: float) -> FloatArray:
+    """How many times as large as usual distances are, at least once."""
+    return np.maximum(distances / max(usual, np.finfo(np.float64).tiny), 1)
+
+
 @dataclass(frozen=True)
-class Ball:
-    """Where the nearer half of the samples are; those outside are drawn in towards it."""
+class Middle:
+    """Where samples are drawn in to that are far from it and from their neighbours."""
 
-    middle: FloatArray
-    """A code, the geometric median of the reconstructions."""
+    place: FloatArray
+    """As k-means sees it, ..."""
+    home: FloatArray
+    """... and among the features, where distances from it are measured."""
     radius: float
+    """A usual distance from it, ..."""
+    gap: float | None = None
+    """... and from the mean with one's neighbours; None without neighbours."""
 
-    @classmethod
-    def around(cls, codes: FloatArray, residuals: FloatArray, root: FloatArray) -> Ball:
-        middle = _geometric_median(codes @ root) @ codes
-        distances = _distances(codes - middle, residuals, root)
-        apart = distances > _SAME * distances.max()
-        return cls(middle, float(np.median(distances[apart])) if apart.any() else 0.0)
+    def shares(self, features: FloatArray, others: FloatArray | None, residuals: Any) -> FloatArray:
+        """How much of their way from the middle samples keep.
 
-    def drawn_in(self, codes: FloatArray, residuals: FloatArray, root: FloatArray) -> FloatArray:
-        """Codes of samples, moved towards the middle the more, the farther out samples are."""
-        steps = codes - self.middle
-        distances = _distances(steps, residuals, root)
-        least = max(self.radius, np.finfo(np.float64).tiny)
-        share = (least / np.maximum(distances, least)) ** (1 - _POWER)
-        return np.asarray(codes - (1 - share)[:, None] * steps, dtype=codes.dtype)
+        ``others`` are means with neighbours. Who has neighbours beside it is not far out, and who
+        is near the middle neither.
+        """
+        away = np.hypot(np.linalg.norm(features - self.home, axis=1), residuals)
+        beyond = _beyond(away, self.radius)
+        if others is not None and self.gap is not None:
+            gaps = np.linalg.norm(features - others, axis=1)
+            beyond = np.minimum(beyond, _beyond(gaps, self.gap))
+        return np.asarray(beyond ** (_POWER - 1))[:, None]
+
+    def drawn_in(self, places: FloatArray, shares: FloatArray) -> FloatArray:
+        """Samples, moved towards the middle."""
+        return np.asarray(places - (1 - shares) * (places - self.place), dtype=places.dtype)
 
 
-def _distances(steps: FloatArray, residuals: FloatArray, root: FloatArray) -> FloatArray:
-    """Of samples from a point among the reconstructions, by codes and residuals alone."""
-    return np.asarray(np.hypot(np.linalg.norm(steps @ root, axis=1), residuals))
+class Seen(NamedTuple):
+    """Samples of a fit."""
+
+    places: FloatArray
+    """Coordinates in which k-means measures distances."""
+    shares: FloatArray
+    """How much of their way from the middle samples have kept."""
 
 
 @dataclass(frozen=True)
@@ -101,73 +123,169 @@ class Reading:
 
     metric: str
     root: FloatArray
-    """What makes distances of codes those of reconstructions."""
-    ball: Ball | None = None
+    """Codes times it are places: those of the reconstructions, unless the metric says otherwise."""
+    middle: Middle | None = None
+    rest: float = 0.0
+    """How much counts of what the parts leave out."""
+    directions: FloatArray | None = None
+    """Those along which samples with neighbours are seen; None: all features."""
+    features: FloatArray | None = None
+    """Coordinates of the training samples along them; None without neighbours."""
     rounds: FloatArray | None = None
     """Training samples before and after each average over neighbours; None without those."""
 
     def __post_init__(self) -> None:
-        k = len(self.root)
-        if self.ball is not None and self.ball.middle.shape != (k,):
-            raise ValueError(f"a middle {self.ball.middle.shape} does not fit {k} parts")
-        if self.rounds is not None and (self.rounds.ndim != 3 or self.rounds.shape[2] != k):
-            raise ValueError(f"averages {self.rounds.shape} do not fit {k} parts")
+        """What does not fit comes from a file that was changed."""
+        width = self.root.shape[-1]
+        if self.middle is not None and self.middle.place.shape != (width,):
+            raise ValueError(f"a middle {self.middle.place.shape} does not fit places of {width}")
+        if self.rounds is None:
+            return
+        if self.rounds.ndim != 3 or len(self.rounds) < 1 or self.rounds.shape[2] != width:
+            raise ValueError(f"averages {self.rounds.shape} do not fit places of {width}")
+        if self.features is None:
+            return
+        shape, along = self.features.shape, np.shape(self.directions)
+        home = () if self.middle is None else self.middle.home.shape
+        if len(shape) != 2 or shape[0] != self.rounds.shape[1] or home != shape[1:]:
+            raise ValueError(f"features {shape} do not fit {self.rounds.shape} and {home}")
+        if along[1:] not in ((), shape[1:]):
+            raise ValueError(f"features {shape} do not fit directions {along}")
+        if self.metric == RECONSTRUCTION and shape[1] != width:
+            raise ValueError(f"features {shape} do not fit places of {width}")
 
     @classmethod
     def of(
         cls, factorizer: Any, codes: FloatArray, n_clusters: int, metric: str, refine: bool
-    ) -> tuple[Reading, FloatArray]:
-        """The reading, and the refined codes of the fit."""
-        root = metric_root(factorizer, codes.shape[1])
+    ) -> tuple[Reading, Seen]:
+        """The reading, and the samples of the fit."""
+        k = codes.shape[1]
+        root = np.eye(k) if metric == CODES else metric_root(factorizer, k)
         if not refine:
-            return cls(metric, root), codes
-        residuals = getattr(factorizer, "residuals_", np.zeros(len(codes)))
-        ball = Ball.around(codes, residuals, root)
-        refined = ball.drawn_in(codes, residuals, root)
+            return cls(metric, root), Seen(codes @ root, np.ones((len(codes), 1)))
         links = getattr(factorizer, "_links", None)
         # Neighbourhoods that are larger than clusters reach into others.
-        if links is None or (links.shape[0] + links.nnz) * n_clusters > links.shape[0] ** 2:
-            return cls(metric, root, ball), refined
+        if links is not None and (links.shape[0] + links.nnz) * n_clusters <= links.shape[0] ** 2:
+            return cls._with_neighbours(factorizer, codes, links, metric)
+        places = codes @ root
+        home = _geometric_median(places) @ places
+        residuals = getattr(factorizer, "residuals_", np.zeros(len(codes)))
+        away = np.hypot(np.linalg.norm(places - home, axis=1), residuals)
+        middle = Middle(home, home, _usual(away))
+        shares = middle.shares(places, None, residuals)
+        return cls(metric, root, middle), Seen(middle.drawn_in(places, shares), shares)
+
+    @classmethod
+    def _with_neighbours(
+        cls, factorizer: Any, codes: FloatArray, links: sp.csr_array, metric: str
+    ) -> tuple[Reading, Seen]:
+        """Along the directions in which neighbours were looked for."""
+        from ..data.features import features_of, leading_directions
+        from ..graph.index import DIRECTIONS
+
+        projector, k = factorizer._projector, codes.shape[1]
+        index = projector.index
         # Copies of a sample are one vertex of the graph.
         member = slice(None) if factorizer._member is None else factorizer._member
-        rounds = np.empty((1 + _ROUNDS, links.shape[0], codes.shape[1]), codes.dtype)
-        rounds[0][member] = refined
+        copies = np.bincount(np.arange(links.shape[0])[member], minlength=links.shape[0])
+        own = np.empty((links.shape[0], k), codes.dtype)
+        own[member] = codes
+        directions = index.recipe.directions
+        if directions is None:
+            directions = leading_directions(index.samples, DIRECTIONS * k)
+        features = features_of(index.samples, directions) * codes.dtype.type(projector.unit)
+        averages = _Averages.over(links, copies)
+        others = averages(features, features)
+        weights = _geometric_median(features)
+        home, rest, root = weights @ features, 0.0, np.eye(k)
+        radius, gap = (_usual(np.linalg.norm(features - x, axis=1)[member]) for x in (home, others))
+        middle = Middle(home, home, radius, gap)
+        shares = middle.shares(features, others, 0.0)
+        if metric == RECONSTRUCTION:
+            root = np.asarray(factorizer.components_, dtype=np.float64)
+            root = root if directions is None else root @ directions
+            left = shares * (features - own @ root)
+            rest = averages.in_common(left)
+        places = _places(own, features, root, rest)
+        middle = replace(middle, place=weights @ places)
+        rounds = np.empty((1 + _ROUNDS, *places.shape), codes.dtype)
+        rounds[0] = middle.drawn_in(places, shares)
         for before, after in pairwise(rounds):
-            after[:] = _mean_with(links, before, before)
-        return cls(metric, root, ball, rounds), rounds[-1][member]
+            after[:] = averages(before, before)
+        reading = cls(metric, root, middle, rest, directions, features, rounds)
+        return reading, Seen(rounds[-1][member], shares[member])
 
-    def refined(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
-        """What the factorization's ``transform`` returns, and the codes refined as in the fit."""
+    def seen(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
+        """What the factorization's ``transform`` returns, and places of samples as in the fit."""
         projector: Any = getattr(factorizer, "_projector", None)
-        placed = None if self.rounds is None else projector.place(X)
-        codes = np.asarray(factorizer.transform(given(X))) if placed is None else placed.codes
-        values = codes
-        if self.ball is not None:
-            residuals = np.zeros(len(codes)) if projector is None else projector.residuals(X, codes)
-            values = self.ball.drawn_in(codes, residuals, self.root)
-        if placed is None or self.rounds is None:
-            return codes, values
+        if self.rounds is None:
+            codes = np.asarray(factorizer.transform(given(X)))
+            places = codes @ self.root
+            if self.middle is None:
+                return codes, places
+            residuals = 0.0 if projector is None else projector.residuals(X, codes)
+            shares = self.middle.shares(places, None, residuals)
+            return codes, self.middle.drawn_in(places, shares)
         # Neighbours are those that the codes are tied to; training samples have their averages.
-        new = placed.known < 0
-        found = np.empty_like(codes)
+        placed = projector.place(X)
+        codes, new = placed.codes, placed.known < 0
+        found = np.empty((len(codes), self.root.shape[1]), self.rounds.dtype)
         found[~new] = self.rounds[-1][placed.known[~new]]
-        values = values[new]
+        if not new.any():
+            return codes, found
+        averages, values = _Averages.over(placed.links, np.ones(new.sum())), codes[new]
+        if self.features is not None and self.middle is not None:
+            from ..data.features import features_of
+
+            features = features_of(X[new], self.directions)
+            shares = self.middle.shares(features, averages(features, self.features), 0.0)
+            values = _places(values, features, self.root, self.rest)
+            values = self.middle.drawn_in(values, shares)
         for others in self.rounds[:-1]:
-            values = _mean_with(placed.links, values, others)
+            values = averages(values, others)
         found[new] = values
         return codes, found
 
     def restricted(self, chosen: IntArray) -> Reading:
         """With some of the training samples only."""
-        return self if self.rounds is None else replace(self, rounds=self.rounds[:, chosen])
+        if self.rounds is None:
+            return self
+        features = None if self.features is None else self.features[chosen]
+        return replace(self, features=features, rounds=self.rounds[:, chosen])
 
-    def seen(self, refined: FloatArray) -> FloatArray:
-        """Coordinates in which k-means measures distances."""
-        return refined if self.metric == CODES else refined @ self.root
+
+def _places(codes: FloatArray, features: FloatArray, root: FloatArray, rest: float) -> FloatArray:
+    """What the parts describe, and as much as counts of what they leave out."""
+    described = codes @ root
+    return described + rest * (features - described) if rest > 0 else described
 
 
-def _mean_with(links: sp.csr_array, own: FloatArray, others: FloatArray) -> FloatArray:
-    """Of each sample's own value and those of its neighbours."""
-    ones = sp.csr_array((np.ones(links.nnz), links.indices, links.indptr), shape=links.shape)
-    total = 1 + np.diff(links.indptr)[:, None]
-    return np.asarray((own + ones @ others) / total, dtype=own.dtype)
+@dataclass(frozen=True)
+class _Averages:
+    """Means of each sample, all of its copies, and its neighbours."""
+
+    links: sp.csr_array
+    copies: FloatArray
+    total: FloatArray
+
+    @classmethod
+    def over(cls, links: sp.csr_array, copies: Any) -> _Averages:
+        ones = sp.csr_array((np.ones(links.nnz), links.indices, links.indptr), shape=links.shape)
+        own = np.asarray(copies, dtype=np.float64)[:, None]
+        return cls(ones, own, own + np.diff(links.indptr)[:, None])
+
+    def __call__(self, own: FloatArray, others: FloatArray) -> FloatArray:
+        return np.asarray((self.copies * own + self.links @ others) / self.total, dtype=own.dtype)
+
+    def in_common(self, values: FloatArray) -> float:
+        """The share of averages that is not left over from what each sample has by itself.
+
+        Averages leave of independent values the squares of their weights, 1/(p + 1) of p + 1. With
+        s of what is in common and e of what is not, squares are s + e before and s + le after.
+        """
+        before, after = float((values**2).sum()), float((self(values, values) ** 2).sum())
+        # The squares of the weights: those of the copies are one, a neighbour's is 1/total.
+        leave = float(((self.copies**2 + self.total - self.copies) / self.total**2).mean())
+        if after == 0 or leave == 1:
+            return 0.0
+        return float(np.clip((after - leave * before) / (1 - leave) / after, 0, 1))
