@@ -119,13 +119,14 @@ class Finish:
         if solution.status in (Status.STOPPED, Status.NONFINITE) or not self._frozen(solution):
             return solution
         smooth = [replace(self.objective, loss=Huber(scale * self.length)) for scale in _SCALES]
-        ways = [self._squared(len(solution.codes))], smooth, smooth[1:]
+        ways = [self._squared(solution.space.engine)], smooth, smooth[1:]
         ends = [solution, *(self._thawed(solution, stages, number) for stages in ways)]
         return min(ends, key=lambda end: end.rank)
 
-    def _squared(self, n: int) -> Objective:
+    def _squared(self, engine: Engine) -> Objective:
         """The same strength of penalties with squares of all lengths, as in `GraphSemiNMF`."""
-        count = n if self.share is None else float(self.share.sum())
+        shared = self.share is not None
+        count = float(engine.summed(np.sum, self.share)) if shared else engine.n_samples
         now, then = (Units(count, self.length, power) for power in (1, 2))
         strength = strength_of(self.objective.alpha, self.objective.beta, now, 1)
         alpha, beta = resolve("auto", "auto", strength, then, 2)
