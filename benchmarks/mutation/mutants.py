@@ -257,7 +257,7 @@ PYTHON = [
            "freedom = max(_LONGEST_TAIL, (middle / deviation) ** 2 / 18)", "freedom = 100.0",
            "outliers"),
     Mutant("squares thaw nothing", "solve/finishing.py",
-           "ways = [self._squared(len(solution.codes))], smooth, smooth[1:]",
+           "ways = [self._squared(solution.space.engine)], smooth, smooth[1:]",
            "ways = smooth, smooth[1:]", "frozen"),
     Mutant("frozen fits stay so", "solve/finishing.py",
            "if near < _NOTABLE * engine.n_samples:", "if near <= engine.n_samples:", "frozen"),
