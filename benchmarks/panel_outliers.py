@@ -330,7 +330,8 @@ sample with what the *others* say of it:
 
 - **by parts** that have not seen it: with the codes and the weights of the fit, the best parts of
   four fifths of the samples are the solution of normal equations, for all five folds from one
-  product with X; samples left out get non-negative least squares; or
+  product with X; samples left out get non-negative least squares (the same once before for all,
+  where some samples have no say, see below); or
 - **by neighbours**, the mean of the nearest other samples, in a model with a graph. Up to 10,000
   samples these are the nearest in all features: outliers may differ where the leading directions,
   in which the graph is made, do not look.
