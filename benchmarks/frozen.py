@@ -85,10 +85,12 @@ Made by `python -m benchmarks.frozen`.
 **Exact fits.** Where a start fits samples nearly exactly, as with as many parts as features or
 without noise, their weights of 1/residual hold them fast, and a run seems to converge at once. If
 a tenth of the samples or more have residuals below a hundredth of a typical sample at the end of a
-run, `solver="cd"` makes it again from minima with Huber's loss, whose scale shrinks (0.3, 0.03,
-0.003 of a typical sample), and keeps the best end. `n_iter_` and the history are those of the run
-that was kept. `solver="mu"` is the paper's iteration and is left as it is printed. An objective
-above that of U = V = 0 is never the end of a run that may end by `tol`: then all parts are zero.
+run, `solver="cd"` makes it again from the minimum with squares of all lengths, as in
+`GraphSemiNMF`, and from minima with Huber's loss, whose scale shrinks (0.3, 0.03, 0.003 of a
+typical sample, or from 0.03 on), and keeps the best end. `n_iter_` and the history are those of
+the run that was kept. `solver="mu"` is the paper's iteration and is left as it is printed. An
+objective above that of U = V = 0 is never the end of a run that may end by `tol`: then all parts
+are zero.
 
 `L21SemiNMF` with its defaults; *frozen* is the share of such samples without this, *J* what it
 changes:

@@ -264,7 +264,8 @@ def fresh_part(rows: pd.DataFrame) -> str:
     gross = counted[(counted["kind"] == "gross") & (counted["measure"] == "outliers beyond")]
     worst, found = beyond.idxmax().removeprefix(FRESH), gross["value"].mean()
     return f"""\
-The {beyond.size} tables of KEEL had no say in any of this. With {COUNTED:.0%} of outliers:
+The {beyond.size} tables of KEEL had no say in how scores are made; forms of the threshold were
+compared on them too. With {COUNTED:.0%} of outliers:
 
 {auc_table(rows, {})}
 
@@ -330,7 +331,8 @@ sample with what the *others* say of it:
 
 - **by parts** that have not seen it: with the codes and the weights of the fit, the best parts of
   four fifths of the samples are the solution of normal equations, for all five folds from one
-  product with X; samples left out get non-negative least squares; or
+  product with X; samples left out get non-negative least squares (the same once before for all,
+  where some samples have no say, see below); or
 - **by neighbours**, the mean of the nearest other samples, in a model with a graph. Up to 10,000
   samples these are the nearest in all features: outliers may differ where the leading directions,
   in which the graph is made, do not look.
@@ -400,6 +402,9 @@ Beyond the threshold are samples that lie apart from the others. Of mild kinds (
 all do, and with 40 % few do, because they become what is usual. Then rank, and look. A threshold
 that lets fewer others through finds fewer outliers that lie just outside: scores of data with long
 tails and those of mild outliers look the same.
+
+Data that are made are noise of these distributions, without parts and with five of them, whose
+codes have long tails:
 
 {clean_table(rows)}
 

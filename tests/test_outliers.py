@@ -156,6 +156,15 @@ def test_groups_do_not_vouch_for_themselves() -> None:
     assert beyond[~odd].mean() < 0.02
 
 
+@pytest.mark.parametrize("name", ["SemiNMF", "L21SemiNMF"])
+def test_a_group_that_has_a_part_leaves_nothing_in_the_codes_of_others(name: str) -> None:
+    """Samples with a little of that part would else keep its direction."""
+    X = np.random.default_rng(0).normal(size=(400, 20))
+    X, odd = add_outliers(X, 0.1, 5.0, random_state=0, kind="grouped")
+    fitted = model(name, 2, graph=False).fit(X)
+    assert roc_auc_score(odd, fitted.outlier_scores(X)) > 0.99
+
+
 @pytest.mark.parametrize("graph", [True, False])
 def test_new_samples(graph: bool) -> None:
     X = cone(260, 15, 3)

@@ -2,7 +2,8 @@
 
 With codes and weights as the fit has left them, the best basis is a solution of normal equations,
 which are sums over samples; without a fold they are the sums of the others. So the parts without
-each fold take one product with X together, and no further iterations.
+each fold take one product with X together, and no further iterations, but one where some samples
+have no say at all.
 """
 
 from __future__ import annotations
@@ -42,26 +43,47 @@ def held_out(X: Any, fitted: Fitted, trusted: NDArray[np.bool_]) -> tuple[FloatA
     n, k = fitted.codes.shape
     folds = min(_FOLDS, n)
     fold = np.random.RandomState(_SEED).permutation(n) % folds
-    # Below a typical residual all samples weigh the same: one that is fitted exactly must not hold
-    # its part fast.
-    residuals = fitted.residuals.astype(np.float64, copy=False)
-    floor = float(np.median(residuals)) or float(residuals.max()) or 1.0
-    weights = fitted.loss.weights(residuals, floor, trusted.astype(np.float64))
-    by_fold = (np.arange(folds) == fold[:, None]) * weights[:, None]
-    weighted = (by_fold[:, :, None] * fitted.codes[:, None]).reshape(n, folds * k)
+    basis, codes, residuals = fitted.basis, fitted.codes, fitted.residuals
     with Engine(X, folds * k) as engine:
-        products = engine.adjoint_times(weighted.astype(engine.dtype, copy=False))
-        sums = products.astype(np.float64, copy=False).reshape(-1, folds, k)
-        grams = (weighted.T @ fitted.codes).reshape(folds, k, k)
+        if not trusted.all():
+            # What samples without a say have made of the codes of others is undone.
+            equations = _Equations.of(engine, fitted, codes, residuals, trusted, 0 * fold)
+            basis = equations.solved(slice(None))
+            codes, _, residuals = _least_squares(engine, basis, codes, 0 * fold)
+        equations = _Equations.of(engine, fitted, codes, residuals, trusted, fold)
+        apart = [equations.solved(np.arange(folds) != number) for number in range(folds)]
+        return basis, Errors(X, *_least_squares(engine, np.hstack(apart), codes, fold))
 
-        def without(number: int) -> FloatArray:
-            others = np.arange(folds) != number
-            gram = grams[others].sum(axis=0)
-            return _basis(sums[:, others].sum(axis=1), gram, fitted.nonnegative)
 
-        basis = fitted.basis if trusted.all() else without(-1)
-        apart = np.hstack([without(number) for number in range(folds)])
-        return basis, Errors(X, *_least_squares(engine, apart, fitted.codes, fold))
+@dataclass(frozen=True)
+class _Equations:
+    """U·gram = sums, by folds."""
+
+    sums: FloatArray
+    grams: FloatArray
+    nonnegative: bool
+
+    @classmethod
+    def of(
+        cls, engine: Engine, fitted: Fitted, codes: FloatArray, residuals: FloatArray,
+        trusted: NDArray[np.bool_], fold: IntArray,
+    ) -> _Equations:  # fmt: skip
+        (n, k), folds = codes.shape, int(fold.max()) + 1
+        # Below a typical residual all samples weigh the same: one that is fitted exactly must not
+        # hold its part fast.
+        residuals = residuals.astype(np.float64, copy=False)
+        floor = float(np.median(residuals)) or float(residuals.max()) or 1.0
+        weights = fitted.loss.weights(residuals, floor, trusted.astype(np.float64))
+        by_fold = (np.arange(folds) == fold[:, None]) * weights[:, None]
+        weighted = (by_fold[:, :, None] * codes[:, None]).reshape(n, folds * k)
+        sums = engine.adjoint_times(weighted.astype(engine.dtype, copy=False))
+        grams = (weighted.T @ codes).reshape(folds, k, k)
+        return cls(sums.reshape(-1, folds, k), grams, fitted.nonnegative)
+
+    def solved(self, some: Any) -> FloatArray:
+        """U for some of the folds."""
+        sums = self.sums[:, some].sum(axis=1, dtype=np.float64)
+        return _basis(sums, self.grams[some].sum(axis=0, dtype=np.float64), self.nonnegative)
 
 
 def _basis(sums: FloatArray, gram: FloatArray, nonnegative: bool) -> FloatArray:
