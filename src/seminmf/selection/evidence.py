@@ -15,6 +15,10 @@ __all__ = ["ComponentsChoice", "chosen_by", "lengths_of"]
 
 # So many standard errors from the best number of parts is the interval.
 _INTERVAL = 2.0
+_NOTHING = (
+    "Left out blocks are foretold by parts no better than by zeros: there may be no parts at all, "
+    "only noise."
+)
 # Of what the most parts foretell better than the fewest.
 _MOST_OF_IT = 0.9
 # With fewer features than this for each part, more parts are hardly told apart.
@@ -67,11 +71,16 @@ def chosen_by(
     lengths = np.mean([lengths_of(*pair) for pair in zip(deals, found, strict=True)], axis=0)
     least = lengths.min(axis=1)
     inside = least <= outlier_threshold(least)
-    means = np.array([_cell_means(*pair, inside) for pair in zip(deals, found, strict=True)])
+    means, nothing = (
+        np.array([_cell_means(*pair, inside, of) for pair in zip(deals, found, strict=True)])
+        for of in ("errors", "nothing")
+    )
     error = means.mean(axis=(0, 1, 2))
     best = int(error.argmin())
     beyond = means - means[..., [best]]
     excess, se = beyond.mean(axis=(0, 1, 2)), _crossed_error(beyond)
+    gained = nothing - means[..., [best]]
+    some = gained.mean() > _INTERVAL * _crossed_error(gained)[0]
     near = np.flatnonzero(excess <= se)
     span = np.flatnonzero(excess <= _INTERVAL * se)
     numbers = np.array(candidates)
@@ -83,7 +92,7 @@ def chosen_by(
     return ComponentsChoice(
         chosen, (low, high), int(numbers[best]), table, outliers, *shape,
         _reason(chosen, int(numbers[best]), numbers, error, outliers),
-        _warning(candidates, low, high, shape[1]),
+        _warning(candidates, low, high, shape[1]) if some else _NOTHING,
     )  # fmt: skip
 
 
@@ -95,11 +104,11 @@ def lengths_of(blocks: Blocks, found: list[Any]) -> FloatArray:
     return np.sqrt(squares)
 
 
-def _cell_means(blocks: Blocks, found: list[Any], inside: Any) -> FloatArray:
+def _cell_means(blocks: Blocks, found: list[Any], inside: Any, of: str) -> FloatArray:
     """Mean error of the samples that have a say: (blocks of samples, of features, candidates)."""
     rows, columns = blocks.cells[-1][0] + 1, blocks.cells[-1][1] + 1
     means = [
-        result["errors"][inside[blocks.row_fold == row]].mean(axis=0)
+        result[of][inside[blocks.row_fold == row]].mean(axis=0)
         for (row, _), result in zip(blocks.cells, found, strict=True)
     ]
     return np.array(means).reshape(rows, columns, -1)
@@ -141,10 +150,9 @@ def _reason(chosen: int, best: int, numbers: Any, error: FloatArray, outliers: i
 
 def _warning(numbers: list[int], low: int, high: int, n_features: int) -> str:
     if (low, high) == (numbers[0], numbers[-1]):
-        none = ", and there may be none" if low == 1 else ""
         return (
             f"From {low} to {high} parts, all that were tried, foretell about as well: the data do "
-            f"not tell how many there are{none}."
+            "not tell how many there are."
         )
     if high == numbers[-1] and _FEATURES_PER_PART * high >= n_features:
         return (
