@@ -41,11 +41,12 @@ strengths, `stability` fits to subsamples and makes the consensus a model.
 
 **What not to expect.** Parts are not classes: a class may be a sum of several parts, and two
 classes may share one. Where the error falls on and on, as for images, there is no number to find;
-the choice then says that its number is the most that was tried, and that the data support more.
-Whatever foretells features from others counts as a part: noise that features have in common, and a
-constant beside sums of parts. In the fit itself, features with much more noise than others take
-parts for themselves: standardize them. `score`, what new samples have explained, rises with the
-number of parts whatever the data are, and falls with strength: choose neither by it.
+the choice then says that its number is the most that was tried, and how few parts have most of
+it. Whatever foretells features from others counts as a part: noise that features have in common,
+copies of features, and a constant beside sums of parts. In the fit itself, features with much
+more noise than others take parts for themselves: standardize them. `score`, what new samples have
+explained, rises with the number of parts whatever the data are, and falls with strength: choose
+neither by it.
 """
 
 

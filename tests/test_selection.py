@@ -38,7 +38,7 @@ from seminmf.selection.blocks import (
 )
 from seminmf.selection.components import _further, usual_candidates
 from seminmf.selection.consensus import _agreed
-from seminmf.selection.evidence import _crossed_error
+from seminmf.selection.evidence import _crossed_error, _reason, _warning
 from seminmf.selection.grid import check_labels
 from seminmf.selection.growth import Growth, grown_parts
 from seminmf.selection.stability import _drawn
@@ -283,9 +283,24 @@ def test_candidates_go_on_until_there_are_enough() -> None:
 def test_what_was_tried_is_told_from_what_the_data_support() -> None:
     X = planted("parts", 12, 0.1, seed=1, n=300, m=60)
     found = choose_components(X, range(2, 9), random_state=0)
-    assert "8 is the most that was tried, and the data support more." in found.reason
+    assert "8 is the most that was tried: the data may support more." in found.reason
     assert "may be more parts" in found.warning
     assert "support more" not in choose_components(X, range(2, 16), random_state=0).reason
+
+
+def test_a_curve_that_falls_on_says_how_few_have_most_of_it() -> None:
+    numbers = np.array([2, 4, 6, 8])
+    said = _reason(8, 8, numbers, np.array([10.0, 3.0, 1.5, 1.0]), 0)
+    assert said.endswith("6 have nine tenths of what 8 gain over 2.")
+    assert "nine tenths" not in _reason(6, 8, numbers, np.array([10.0, 3.0, 1.1, 1.0]), 0)
+
+
+def test_noise_and_few_features_are_told_from_numbers_that_are_too_small() -> None:
+    for seed in range(3):
+        X = np.random.RandomState(seed).standard_normal((150, 10))
+        assert "no better than by zeros" in choose_components(X, random_state=0).warning
+    assert "lower bound" in _warning([1, 2, 3, 4], 3, 4, 6)
+    assert "there may be more parts" in _warning([1, 2, 3, 4], 3, 4, 60)
 
 
 def test_further_candidates_end_at_the_limit() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("typer")
+from sklearn.cluster import KMeans
 from typer.testing import CliRunner
 
 from seminmf import cli, load
@@ -84,6 +85,21 @@ def test_an_interrupted_run_says_how_to_go_on(
     assert not (tmp_path / "tuned.unfinished").exists()
 
 
+def test_samples_without_a_label_have_no_say(table: Any, tmp_path: Path) -> None:
+    """They were taken for a class of their own."""
+    kinds = KMeans(3, n_init=5, random_state=0).fit_predict(table)
+    lines = [",".join([*map(str, x), "" if i % 3 else f"kind {kind}"])
+             for i, (x, kind) in enumerate(zip(table, kinds, strict=True))]  # fmt: skip
+    head = ",".join([*(f"f{i}" for i in range(20)), "kind"])
+    (tmp_path / "X.csv").write_text("\n".join([head, *lines]))
+    out = tmp_path / "tuned"
+    words = "--labels", "kind", "--by-labels", "--k", "2:4", "--jobs", 1, "--runs", 0
+    result = run("tune", tmp_path / "X.csv", *words, "--out", out)
+    assert result.exit_code == 0, result.output
+    score = json.loads((out / "run.json").read_text("utf-8"))["outcome"]["score"]
+    assert score == 1
+
+
 def test_fit_takes_as_many_parts_as_there_are(table: Any, tmp_path: Path) -> None:
     np.save(tmp_path / "X.npy", table)
     result = run("fit", tmp_path / "X.npy", "-k", "auto", "--out", tmp_path / "fit")
@@ -100,7 +116,7 @@ def test_fit_takes_as_many_parts_as_there_are(table: Any, tmp_path: Path) -> Non
         (("fit", "-k", "many"), "-k must be a number of parts"),
         (("fit", "-k", "0"), "-k must be a number of parts"),
         (("tune", "--k", "2-5"), "--k must be as in 2:30"),
-        (("tune", "--k", "3:3"), "nothing to choose from"),
+        (("tune", "--k", "3:3"), "--k 3:3 leaves nothing to choose from"),
         (("tune", "--k", "2:70"), "candidates go up to 70"),
         (("tune", "--k", "2:4", "--by-labels"), "--by-labels needs --labels"),
     ],

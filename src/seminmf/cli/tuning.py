@@ -54,6 +54,16 @@ def numbers_of(text: str) -> list[int]:
         ) from None
 
 
+def _candidates(text: str | None) -> list[int] | None:
+    numbers = None if text is None else numbers_of(text)
+    if numbers is not None and len(set(numbers)) < 2:
+        raise ValueError(
+            f"--k {text} leaves nothing to choose from. Give several numbers of parts, such as "
+            "2:12; to fit with one of them there is seminmf fit -k."
+        )
+    return numbers
+
+
 @command(app, "seminmf tune signals.csv --k 2:30 --out tuned")
 def tune(
     talk: Talk,
@@ -83,7 +93,7 @@ def tune(
 
     A run that was interrupted goes on when the same command is given again.
     """
-    numbers = None if k is None else numbers_of(k)
+    numbers = _candidates(k)
     if by_labels and reading.labels is None:
         raise ValueError("--by-labels needs --labels COLUMN.")
     check_target(out, force)
@@ -94,7 +104,7 @@ def tune(
     X = prepared(table.X, standardize.value, reading.fill)
     began = time.monotonic()
     try:
-        found = _selected(talk, X, table.labels if by_labels else None, numbers, runs, jobs,
+        found = _selected(talk, X, _known(table) if by_labels else None, numbers, runs, jobs,
                           neighbors, seed, unfinished(out))  # fmt: skip
     except KeyboardInterrupt:
         raise Stopped(
@@ -123,6 +133,16 @@ def tune(
 def unfinished(out: Path) -> Path:
     """Where the results so far are, until the folder is written."""
     return out.with_name(f"{out.name}.unfinished")
+
+
+def _known(table: Table) -> Any:
+    """The labels, with None for samples that have none."""
+    import numpy as np
+
+    from ..io import NO_LABEL
+
+    assert table.labels is not None
+    return np.where(table.labels == NO_LABEL, None, table.labels)
 
 
 def _check_whole(table: Table, what: str) -> None:

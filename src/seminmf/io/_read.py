@@ -23,7 +23,18 @@ from ._missing import Missing, treat_missing
 from ._record import Record, sha256_of
 from ._sheets import is_10x, read_10x, read_excel, read_feather, read_json_lines
 from ._strangers import guarded
-from ._table import STDIN, Format, Raw, Skipped, Table, TableError, format_of, nearest, need
+from ._table import (
+    NO_LABEL,
+    STDIN,
+    Format,
+    Raw,
+    Skipped,
+    Table,
+    TableError,
+    format_of,
+    nearest,
+    need,
+)
 from ._text import TextOptions, read_text
 from ._transposed import transposed
 
@@ -241,7 +252,7 @@ def _select(
     if X.shape[1] == 0:
         raise TableError(f"{source} has no columns.")
     ids = None if ids is None else _ids(source, ids, id_name)
-    text = None if label_column is None else _text(label_column, "missing")
+    text = None if label_column is None else _text(label_column, NO_LABEL)
     done = treat_missing(source, X, names, missing)
     record = Record(
         None, raw.format.kind, {}, done.X.shape[0], done.X.shape[1],

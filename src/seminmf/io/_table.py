@@ -58,6 +58,10 @@ class Skipped:
     reason: str
 
 
+# The label of samples whose place in the column of labels is empty.
+NO_LABEL = "missing"
+
+
 @dataclass(frozen=True)
 class Table:
     """Samples as rows."""

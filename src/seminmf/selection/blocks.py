@@ -154,7 +154,8 @@ def foretold(
     X: FloatArray, blocks: Blocks, cell: tuple[int, int], candidates: list[int],
     last: dict[str, FloatArray] | None = None, keep: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """For each sample left out and each number of parts how far from the truth it is foretold.
+    """For each sample left out and each number of parts how far from the truth it is foretold, and
+    how far it is from nothing.
 
     By least squares, each fit from the one with fewer parts, the first from the ``last`` factors
     of a call with candidates before these. Those of the last one are kept for a call to come if
@@ -169,7 +170,10 @@ def foretold(
         for k in candidates:
             basis, codes = growth.to(k)
             errors.append(np.linalg.norm(cut.missed(basis, codes, even), axis=1))
-    found: dict[str, Any] = {"errors": np.stack(errors, axis=1)}
+    found: dict[str, Any] = {
+        "errors": np.stack(errors, axis=1),
+        "nothing": np.linalg.norm(cut.D, axis=1, keepdims=True),
+    }
     return {**found, "factors": {"basis": basis, "codes": codes}} if keep else found
 
 

@@ -15,6 +15,14 @@ __all__ = ["ComponentsChoice", "chosen_by", "lengths_of"]
 
 # So many standard errors from the best number of parts is the interval.
 _INTERVAL = 2.0
+_NOTHING = (
+    "Left out blocks are foretold by parts no better than by zeros: there may be no parts at all, "
+    "only noise."
+)
+# Of what the most parts foretell better than the fewest.
+_MOST_OF_IT = 0.9
+# With fewer features than this for each part, more parts are hardly told apart.
+_FEATURES_PER_PART = 2.0
 
 
 @dataclass(frozen=True)
@@ -63,11 +71,16 @@ def chosen_by(
     lengths = np.mean([lengths_of(*pair) for pair in zip(deals, found, strict=True)], axis=0)
     least = lengths.min(axis=1)
     inside = least <= outlier_threshold(least)
-    means = np.array([_cell_means(*pair, inside) for pair in zip(deals, found, strict=True)])
+    means, nothing = (
+        np.array([_cell_means(*pair, inside, of) for pair in zip(deals, found, strict=True)])
+        for of in ("errors", "nothing")
+    )
     error = means.mean(axis=(0, 1, 2))
     best = int(error.argmin())
     beyond = means - means[..., [best]]
     excess, se = beyond.mean(axis=(0, 1, 2)), _crossed_error(beyond)
+    gained = nothing - means[..., [best]]
+    some = gained.mean() > _INTERVAL * _crossed_error(gained)[0]
     near = np.flatnonzero(excess <= se)
     span = np.flatnonzero(excess <= _INTERVAL * se)
     numbers = np.array(candidates)
@@ -78,8 +91,8 @@ def chosen_by(
     outliers = n_outliers + int((~inside).sum())
     return ComponentsChoice(
         chosen, (low, high), int(numbers[best]), table, outliers, *shape,
-        _reason(chosen, int(numbers[best]), candidates[-1], outliers),
-        _warning(candidates, low, high),
+        _reason(chosen, int(numbers[best]), numbers, error, outliers),
+        _warning(candidates, low, high, shape[1]) if some else _NOTHING,
     )  # fmt: skip
 
 
@@ -91,11 +104,11 @@ def lengths_of(blocks: Blocks, found: list[Any]) -> FloatArray:
     return np.sqrt(squares)
 
 
-def _cell_means(blocks: Blocks, found: list[Any], inside: Any) -> FloatArray:
+def _cell_means(blocks: Blocks, found: list[Any], inside: Any, of: str) -> FloatArray:
     """Mean error of the samples that have a say: (blocks of samples, of features, candidates)."""
     rows, columns = blocks.cells[-1][0] + 1, blocks.cells[-1][1] + 1
     means = [
-        result["errors"][inside[blocks.row_fold == row]].mean(axis=0)
+        result[of][inside[blocks.row_fold == row]].mean(axis=0)
         for (row, _), result in zip(blocks.cells, found, strict=True)
     ]
     return np.array(means).reshape(rows, columns, -1)
@@ -113,7 +126,7 @@ def _crossed_error(beyond: FloatArray) -> FloatArray:
     return np.sqrt(np.asarray(variance))
 
 
-def _reason(chosen: int, best: int, last: int, outliers: int) -> str:
+def _reason(chosen: int, best: int, numbers: Any, error: FloatArray, outliers: int) -> str:
     parts = f"{chosen} part{'s' * (chosen != 1)}"
     foretell = "foretells" if chosen == 1 else "foretell"
     compared = (
@@ -126,15 +139,31 @@ def _reason(chosen: int, best: int, last: int, outliers: int) -> str:
         if outliers
         else ""
     )
-    more = f" {last} is the most that was tried, and the data support more." * (chosen == last)
+    more = ""
+    if chosen == numbers[-1]:
+        few = numbers[np.flatnonzero(error[0] - error >= _MOST_OF_IT * (error[0] - error.min()))[0]]
+        more = f" {chosen} is the most that was tried: the data may support more."
+        if few < chosen:
+            more += f" {few} have nine tenths of what {chosen} gain over {numbers[0]}."
     return f"{parts} {compared}{far}.{more}"
 
 
-def _warning(numbers: list[int], low: int, high: int) -> str:
+def _warning(numbers: list[int], low: int, high: int, n_features: int) -> str:
+    if (low, high) == (numbers[0], numbers[-1]):
+        return (
+            f"From {low} to {high} parts, all that were tried, foretell about as well: the data do "
+            "not tell how many there are."
+        )
+    if high == numbers[-1] and _FEATURES_PER_PART * high >= n_features:
+        return (
+            f"The interval reaches {high}, the largest number tried, and {n_features} features "
+            "hardly tell more parts apart: take it for a lower bound."
+        )
     if high == numbers[-1]:
         return (
             f"The interval reaches {high}, the largest number tried: there may be more parts. Try "
-            "larger numbers."
+            "larger numbers. Where the error falls on and on, as for images, there is no number to "
+            "find, and as many parts are right as are worth looking at."
         )
     if low == numbers[0] and low > 1:
         return (
