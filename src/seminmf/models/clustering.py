@@ -55,6 +55,7 @@ def find_clusters(
 
     with AtWork():
         reading, refined = Reading.of(factorizer, codes, n_clusters, metric, refine)
+        reading = reading.around(refined)
         seen = reading.seen(refined)
     search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state)
     if start is not None:
@@ -331,7 +332,7 @@ class FactorKMeans(
             "middle": None if ball is None else ball.middle,
             "radius": None if ball is None else ball.radius,
             "rounds": reading.rounds,
-            "even": True,
+            "origin": reading.origin,
         }
         found = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
         state["kmeans"] = {
@@ -351,13 +352,14 @@ class FactorKMeans(
         self.metric = check_choice("metric", reading["metric"], METRICS)
         middle, rounds = reading["middle"], reading["rounds"]
         ball = None if middle is None else Ball(middle, reading["radius"])
-        # Centres of files that do not say so are those of parts as they are.
-        root = metric_root(self.factorizer_, centres.shape[1], even="even" in reading)
+        # Files without an origin have centres by parts as they are.
+        origin = reading.get("origin")
+        root = metric_root(self.factorizer_, centres.shape[1], even=origin is not None)
         if rounds is not None:
             trained = self.factorizer_._projector.training_codes
             if trained is None or len(rounds) < 1 or rounds.shape[1:] != trained.shape:
                 raise ValueError(f"averages {rounds.shape} do not fit the codes")
-        self._reading = Reading(self.metric, root, ball, rounds)
+        self._reading = Reading(self.metric, root, ball, rounds, origin)
         # A fit to the centres themselves sets what scikit-learn keeps for itself; then come the
         # numbers of the fit that was saved.
         self.kmeans_ = KMeans(n_clusters=len(centres), init=centres, n_init=1, max_iter=1)

@@ -105,11 +105,17 @@ class Reading:
     ball: Ball | None = None
     rounds: FloatArray | None = None
     """Training samples before and after each average over neighbours; None without those."""
+    origin: FloatArray | None = None
+    """A code from which coordinates are counted: their squares, which k-means takes, would leave no
+    digit of small differences beside a large constant.
+    """
 
     def __post_init__(self) -> None:
         k = len(self.root)
         if self.ball is not None and self.ball.middle.shape != (k,):
             raise ValueError(f"a middle {self.ball.middle.shape} does not fit {k} parts")
+        if self.origin is not None and self.origin.shape != (k,):
+            raise ValueError(f"an origin {self.origin.shape} does not fit {k} parts")
         if self.rounds is not None and (self.rounds.ndim != 3 or self.rounds.shape[2] != k):
             raise ValueError(f"averages {self.rounds.shape} do not fit {k} parts")
 
@@ -163,7 +169,12 @@ class Reading:
 
     def seen(self, refined: FloatArray) -> FloatArray:
         """Coordinates in which k-means measures distances."""
-        return refined if self.metric == CODES else refined @ self.root
+        steps = refined if self.origin is None else refined - self.origin
+        return steps if self.metric == CODES else steps @ self.root
+
+    def around(self, refined: FloatArray) -> Reading:
+        """The same with coordinates that are counted from the mean of these codes."""
+        return replace(self, origin=refined.mean(axis=0, dtype=np.float64).astype(refined.dtype))
 
 
 def _mean_with(links: sp.csr_array, own: FloatArray, others: FloatArray) -> FloatArray:
