@@ -14,7 +14,7 @@ from sklearn.neighbors import RadiusNeighborsTransformer
 
 import reference
 from helpers import converging_or_not, data, difference, make, problem, start
-from seminmf import NMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
+from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
 from seminmf.graph.index import NeighbourIndex, Recipe
 from seminmf.losses import Cauchy, Huber
 from seminmf.models.reading import metric_root
@@ -472,3 +472,14 @@ def test_random_starts_are_in_units_of_the_data(model: Any, scale: float) -> Non
     steady = [fitted.certify(X * by, 2, random_state=0).stability_
               for fitted, by in ((expected, 1.0), (found, scale))]  # fmt: skip
     np.testing.assert_allclose(steady[1], steady[0], atol=0.1)
+
+
+@pytest.mark.parametrize("metric", ["reconstruction", "codes"])
+def test_clusters_of_small_differences_beside_a_large_constant(metric: str) -> None:
+    """Their squares had no digits of them, and training samples were in other clusters."""
+    X = np.outer(np.ones(40), data(1, 6)) + 1e-9 * data(40, 6)
+    model = FactorKMeans(SemiNMF(2, random_state=0), n_clusters=3, random_state=0, metric=metric)
+    with converging_or_not():
+        model.fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_array_equal(model.transform(X).argmin(axis=1), model.labels_)

@@ -216,6 +216,7 @@ def test_given_starts(model: str) -> None:
     refused(make(model, 2, init=(U0,)), X, "init", "tuple (U0, V0)")
     refused(make(model, 2, init=None), X, "init", "NoneType", "'svd'")
     refused(make(model, 2, init=("a", V0)), X, "init", "U0")
+    refused(make(model, 2, init=(U0 * 1j, V0)), X, "init: U0 must be an array of numbers")
 
 
 def test_negative_basis_for_nmf() -> None:

@@ -18,6 +18,7 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 import reference
 from helpers import GRAPH_MODELS, converging_or_not, data, make, start, value
 from seminmf.data import DESCEND, Engine, Rule
+from seminmf.graph.index import NeighbourIndex
 from seminmf.graph.neighbours import given_graph, knn_graph, symmetric, transformer_links
 from seminmf.graph.prepared import NeighbourGraph
 from seminmf.problem.losses import Norm, SquaredNorm
@@ -249,6 +250,15 @@ def test_a_scikit_learn_transformer(model: str) -> None:
         fitted = make(model, 2, graph=transformer, tol=0, max_iter=10).fit(X)
         np.testing.assert_allclose(fitted.codes_, plain.codes_)
         assert not hasattr(transformer, "n_samples_fit_")
+
+
+def test_new_samples_have_the_nearest_of_what_a_transformer_finds() -> None:
+    X, new = data(30, 5), data(8, 5, seed=1)
+    index, _ = NeighbourIndex.by_transformer(RadiusNeighborsTransformer(radius=9.0), X)
+    index.n_neighbors = 4
+    distances = np.linalg.norm(new[:, None] - X, axis=2)
+    expected = distances <= np.sort(distances, axis=1)[:, 3:4]
+    np.testing.assert_array_equal(index.query(new).toarray(), expected)
 
 
 def test_other_transformers() -> None:

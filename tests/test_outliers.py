@@ -343,7 +343,7 @@ def test_outliers_everywhere_between_near_and_far_do_not_join_the_bulk() -> None
     assert beyond[:600].mean() < 0.01
 
 
-@pytest.mark.parametrize("scores", [[], [[1.0]], [1.0, np.nan], 3.0])
+@pytest.mark.parametrize("scores", [[], [[1.0]], [1.0, np.nan], 3.0, ["high"], [1j]])
 def test_what_are_no_scores(scores: Any) -> None:
     with pytest.raises(ValueError, match="scores must be finite numbers"):
         outlier_threshold(scores)

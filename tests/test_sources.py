@@ -187,6 +187,22 @@ def test_samples_of_a_source_among_those_of_a_graph(table: Any) -> None:
     assert np.isfinite(some[1].codes_).all()
 
 
+@pytest.mark.parametrize("make", SOURCES)
+def test_any_rows_of_a_source(make: Callable[[Path], Any], tmp_path: Path) -> None:
+    source = open_source(make(tmp_path))
+    for start, stop in ((0, N), (1, 2), (130, 700), (N - 3, N)):
+        np.testing.assert_array_equal(source.read(start, stop), X[start:stop])
+
+
+@pytest.mark.parametrize("place", [0, N // 2, N - 1])
+def test_the_range_of_all_rows(place: int) -> None:
+    table = X.copy()
+    table[place, 1], table[place, 2] = -1e3, 1e3
+    most = int(float(least(SemiNMF(K), ArraySource(table))[:-2]) * 1000)
+    survey = Stream(ArraySource(table), most).survey
+    assert (survey.low, survey.high) == (-1e3, 1e3)
+
+
 def test_there_are_windows() -> None:
     """What the other tests are about: little memory holds some of the rows only."""
     few = least(SemiNMF(K), ArraySource(X))

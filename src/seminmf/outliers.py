@@ -67,11 +67,14 @@ def outlier_threshold(scores: ArrayLike) -> float:
     >>> int((scores > outlier_threshold(scores)).sum())
     2
     """
-    values = np.asarray(scores, dtype=np.float64)
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.array([np.nan])
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
         raise ValueError(
             "scores must be finite numbers, one per sample, as outlier_scores returns them; got an "
-            f"array of shape {values.shape}."
+            f"array of shape {np.shape(scores)}."
         )
     roots, n = np.cbrt(np.sort(values)), len(values)
     middle, deviation = shortest_half(roots)

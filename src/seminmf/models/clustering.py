@@ -56,6 +56,7 @@ def find_clusters(
 
     with AtWork():
         reading, (places, shares) = Reading.of(factorizer, codes, n_clusters, metric, refine)
+        reading, places = reading.around(places)
     search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state)
     if start is not None:
         means = np.array([places[start == label].mean(axis=0) for label in range(n_clusters)])

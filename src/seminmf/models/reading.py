@@ -133,12 +133,18 @@ class Reading:
     """Coordinates of the training samples along them; None without neighbours."""
     rounds: FloatArray | None = None
     """Training samples before and after each average over neighbours; None without those."""
+    origin: FloatArray | None = None
+    """From which places are counted: their squares, which k-means takes, would leave no digit of
+    small differences beside a large constant.
+    """
 
     def __post_init__(self) -> None:
         """What does not fit comes from a file that was changed."""
         width = self.root.shape[-1]
         if self.middle is not None and self.middle.place.shape != (width,):
             raise ValueError(f"a middle {self.middle.place.shape} does not fit places of {width}")
+        if self.origin is not None and self.origin.shape != (width,):
+            raise ValueError(f"an origin {self.origin.shape} does not fit places of {width}")
         if self.rounds is None:
             return
         if self.rounds.ndim != 3 or len(self.rounds) < 1 or self.rounds.shape[2] != width:
@@ -217,6 +223,10 @@ class Reading:
 
     def seen(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
         """What the factorization's ``transform`` returns, and places of samples as in the fit."""
+        codes, places = self._placed(factorizer, X)
+        return codes, places if self.origin is None else places - self.origin
+
+    def _placed(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
         projector: Any = getattr(factorizer, "_projector", None)
         if self.rounds is None:
             codes = np.asarray(factorizer.transform(given(X)))
@@ -252,6 +262,11 @@ class Reading:
             return self
         features = None if self.features is None else self.features[chosen]
         return replace(self, features=features, rounds=self.rounds[:, chosen])
+
+    def around(self, places: FloatArray) -> tuple[Reading, FloatArray]:
+        """The same with places that are counted from the mean of these, and these."""
+        origin = places.mean(axis=0, dtype=np.float64).astype(places.dtype)
+        return replace(self, origin=origin), places - origin
 
 
 def _places(codes: FloatArray, features: FloatArray, root: FloatArray, rest: float) -> FloatArray:

@@ -244,6 +244,8 @@ def check_start(init: Any, n: int, m: int, k: int, nonnegative: bool, dtype: Any
         ("V0", init[1], (n, k), False),
     ):
         try:
+            if np.iscomplexobj(factor):
+                raise TypeError
             array = np.ascontiguousarray(factor, dtype=dtype)
         except (TypeError, ValueError):
             raise ValueError(
