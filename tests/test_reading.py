@@ -295,7 +295,7 @@ def test_averages_by_plain_loops() -> None:
 def test_what_parts_leave_out_counts_as_far_as_neighbours_share_it() -> None:
     rng = np.random.default_rng(0)
     y = np.arange(200) % 4
-    groups = [[j for j in np.flatnonzero(y == c) if j != i][:5] for i, c in enumerate(y)]
+    groups = [[j for j in range(200) if y[j] == y[i] and j != i][:5] for i in range(200)]
     rest = {}
     for name, left in {
         "noise": rng.normal(size=(200, 5)), "shared": rng.normal(size=(4, 5))[y],

@@ -151,7 +151,8 @@ class Reading:
             raise ValueError(f"averages {self.rounds.shape} do not fit places of {width}")
         if self.features is None:
             return
-        shape, along = self.features.shape, np.shape(self.directions)
+        shape = self.features.shape
+        along = () if self.directions is None else self.directions.shape
         home = () if self.middle is None else self.middle.home.shape
         if len(shape) != 2 or shape[0] != self.rounds.shape[1] or home != shape[1:]:
             raise ValueError(f"features {shape} do not fit {self.rounds.shape} and {home}")
