@@ -85,7 +85,7 @@ def choose_components(
     >>> X, _ = make_waveform(300, random_state=0)
     >>> choice = choose_components(X, range(2, 7), random_state=0)
     >>> choice.n_components, choice.interval
-    (3, (3, 5))
+    (3, (3, 3))
     """
     X = check_array(X, "choose_components")
     plan = ForetellingPlan.checked(X.shape, candidates, folds, repeats)
