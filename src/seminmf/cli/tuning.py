@@ -137,7 +137,7 @@ def unfinished(out: Path) -> Path:
 
 def _known(table: Table) -> Any:
     """The labels, with None for samples that have none."""
-    from ..io import NO_LABEL
+    from ..io._table import NO_LABEL
 
     assert table.labels is not None
     known = table.labels.astype(object)
