@@ -137,12 +137,12 @@ def unfinished(out: Path) -> Path:
 
 def _known(table: Table) -> Any:
     """The labels, with None for samples that have none."""
-    import numpy as np
-
-    from ..io import NO_LABEL
+    from ..io._table import NO_LABEL
 
     assert table.labels is not None
-    return np.where(table.labels == NO_LABEL, None, table.labels)
+    known = table.labels.astype(object)
+    known[known == NO_LABEL] = None
+    return known
 
 
 def _check_whole(table: Table, what: str) -> None:

@@ -11,11 +11,10 @@ from ._columns import scale_hint
 from ._read import read_table
 from ._record import Record, sha256_of
 from ._sources import open_table
-from ._table import NO_LABEL, Format, Skipped, Table, TableError
+from ._table import Format, Skipped, Table, TableError
 from ._write import write_table
 
 __all__ = [
-    "NO_LABEL",
     "Format",
     "Record",
     "Skipped",
