@@ -4,7 +4,7 @@ from .compression import LazyCompression, Space
 from .engine import Engine, entry_range, squares_of
 from .rows import DESCEND, MULTIPLY, Rows, Rule, Statistics
 from .storage import CANCELLATION, Visited, row_squares
-from .stream import Stream
+from .stream import Stream, in_parts
 from .subspace import Subspace, graph_size, leading_subspace
 from .units import divided, power_of_two, unit_of
 
@@ -24,6 +24,7 @@ __all__ = [
     "divided",
     "entry_range",
     "graph_size",
+    "in_parts",
     "leading_subspace",
     "power_of_two",
     "row_squares",

@@ -26,8 +26,8 @@ _ROUNDS = 2
 _POWER = 1 / 5
 # Samples nearer than this share of the largest distance are copies.
 _SAME = 1e-10
-# Steps to the middle, of which the first few make all the difference.
-_STEPS = 5
+# Steps to the middle. The first few make the difference, the others where many samples are equal.
+_STEPS = 10
 
 
 def metric_root(factorizer: Any, n_components: int, even: bool = True) -> FloatArray:

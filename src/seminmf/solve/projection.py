@@ -13,7 +13,7 @@ from .._types import FloatArray, IntArray
 from ..compiled.careful import careful_rows
 from ..compiled.single import SHORTEST, nnls_rows, reweighted_rows
 from ..compiled.state import Graph, Ties
-from ..data import Engine, Stream, Visited, divided
+from ..data import Engine, Visited, divided, in_parts
 from ..graph.index import NeighbourIndex
 from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
@@ -298,12 +298,14 @@ class Projector:
 
     def place(self, X: Any) -> Placed:
         """Codes and neighbours in a model with a graph."""
+        parts = [self._place(rows) for rows in in_parts(divided(X, self.unit))]
+        return parts[0] if len(parts) == 1 else Placed.joined(parts)
+
+    def _place(self, X: Any) -> Placed:
+        """The same for samples in memory, in the unit of the fit."""
         index, trained = self.index, self.training_codes
         if index is None or trained is None:
             raise ValueError("a model without a graph has no neighbours")
-        X = divided(X, self.unit)
-        if isinstance(X, Stream):
-            return Placed.joined([self.inside.place(rows) for rows in X.parts()])
         if sp.issparse(X) != sp.issparse(index.samples):
             X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
         known = index.known(X)
