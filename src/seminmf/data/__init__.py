@@ -1,10 +1,10 @@
 """Engines: the only code that reads entries of X, and the state of its rows in a run."""
 
 from .compression import LazyCompression, Space
-from .engine import Engine, entry_range, squares_of
+from .engine import Engine, entry_range, in_parts, squares_of
 from .rows import DESCEND, MULTIPLY, Rows, Rule, Statistics
 from .storage import CANCELLATION, Visited, row_squares
-from .stream import Stream, in_parts
+from .stream import Stream
 from .subspace import Subspace, graph_size, leading_subspace
 from .units import divided, power_of_two, unit_of
 

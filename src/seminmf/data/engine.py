@@ -6,7 +6,7 @@ rows, or begin a run (`Engine.begin`), whose rows and their state then belong to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -44,6 +44,11 @@ def entry_range(X: Any) -> tuple[float, float]:
     if isinstance(X, Stream):
         return X.survey.low, X.survey.high
     return Visited(X).range()
+
+
+def in_parts(X: Any) -> Iterable[Any]:
+    """The rows of a stream, some in memory at a time; those of others all at once."""
+    return X.parts() if isinstance(X, Stream) else (X,)
 
 
 class Engine:

@@ -7,7 +7,7 @@ the chunks are cut does not depend on the windows, so that no digit of a result 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -164,11 +164,6 @@ class Window:
         else:
             samples.set_vector("entries", rows.reshape(-1), self.start * rows.shape[1])
         cuts.set_integers(begin=self.chunks[0], end=self.chunks[1])
-
-
-def in_parts(X: Any) -> Iterable[Any]:
-    """The rows of a stream, some in memory at a time; those of others all at once."""
-    return X.parts() if isinstance(X, Stream) else (X,)
 
 
 class StreamStorage:

@@ -224,21 +224,28 @@ class Reading:
 
     def seen(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
         """What the factorization's ``transform`` returns, and places of samples as in the fit."""
-        codes, places = self._placed(factorizer, X)
+        from ..data import in_parts
+
+        if self.rounds is None:
+            codes, places = self._alone(factorizer, X)
+        else:
+            found = [self._among_neighbours(factorizer, rows) for rows in in_parts(X)]
+            codes, places = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return codes, places if self.origin is None else places - self.origin
 
-    def _placed(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
-        projector: Any = getattr(factorizer, "_projector", None)
-        if self.rounds is None:
-            codes = np.asarray(factorizer.transform(given(X)))
-            places = codes @ self.root
-            if self.middle is None:
-                return codes, places
-            residuals = 0.0 if projector is None else projector.residuals(X, codes)
-            shares = self.middle.shares(places, None, residuals)
-            return codes, self.middle.drawn_in(places, shares)
+    def _alone(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
+        codes = np.asarray(factorizer.transform(given(X)))
+        places = codes @ self.root
+        if self.middle is None:
+            return codes, places
+        projector = getattr(factorizer, "_projector", None)
+        residuals = 0.0 if projector is None else projector.residuals(X, codes)
+        return codes, self.middle.drawn_in(places, self.middle.shares(places, None, residuals))
+
+    def _among_neighbours(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
+        assert self.rounds is not None
         # Neighbours are those that the codes are tied to; training samples have their averages.
-        placed = projector.place(X)
+        placed = factorizer._projector.place(X)
         codes, new = placed.codes, placed.known < 0
         found = np.empty((len(codes), self.root.shape[1]), self.rounds.dtype)
         found[~new] = self.rounds[-1][placed.known[~new]]
