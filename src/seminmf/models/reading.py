@@ -26,7 +26,7 @@ _ROUNDS = 2
 _POWER = 1 / 5
 # Samples nearer than this share of the largest distance are copies.
 _SAME = 1e-10
-# Steps to the middle. The first few make the difference, the others where many samples are equal.
+# Steps to the middle: as many as it takes to be among copies of a sample that are most of the data.
 _STEPS = 10
 
 
