@@ -160,7 +160,7 @@ def test_neighbours_elsewhere_are_where_they_were_told_and_start_beyond() -> Non
     np.testing.assert_array_equal(rows._current.codes[6:], told)
     ahead = np.maximum(told + 0.5 * (told - codes[6:]), 0)
     np.testing.assert_allclose(rows._trial.codes[6:], ahead)
-    graph = HaloGraph(inner, crossing)
+    graph = HaloGraph.of(inner, crossing)
     for sample in range(6):
         near = graph.indices[graph.indptr[sample] : graph.indptr[sample + 1]]
         there = crossing.other[crossing.own == sample] + 6

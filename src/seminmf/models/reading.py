@@ -50,6 +50,15 @@ def metric_root(factorizer: Any, n_components: int, even: bool = True) -> FloatA
     return np.asarray(units * ((axes * np.sqrt(np.maximum(squares, 0))) @ axes.T))
 
 
+def _lengths(steps: FloatArray) -> FloatArray:
+    """Of rows whose squares may be beyond the range of numbers."""
+    from ..data import power_of_two
+
+    steps = np.asarray(steps, dtype=np.float64)
+    unit = power_of_two(float(np.abs(steps).max(initial=0.0)))
+    return np.asarray(unit * np.linalg.norm(steps / unit, axis=1))
+
+
 def _geometric_median(places: FloatArray) -> FloatArray:
     """Weights of the samples in their geometric median (Weiszfeld's iteration).
 
@@ -57,7 +66,7 @@ def _geometric_median(places: FloatArray) -> FloatArray:
     """
     weights = np.full(len(places), 1 / len(places))
     for _ in range(_STEPS):
-        distances = np.linalg.norm(places - weights @ places, axis=1)
+        distances = _lengths(places - weights @ places)
         least = np.finfo(np.float64).eps * distances.max()
         if least == 0:
             break
@@ -96,10 +105,10 @@ class Middle:
         ``others`` are means with neighbours. Who has neighbours beside it is not far out, and who
         is near the middle neither.
         """
-        away = np.hypot(np.linalg.norm(features - self.home, axis=1), residuals)
+        away = np.hypot(_lengths(features - self.home), residuals)
         beyond = _beyond(away, self.radius)
         if others is not None and self.gap is not None:
-            gaps = np.linalg.norm(features - others, axis=1)
+            gaps = _lengths(features - others)
             beyond = np.minimum(beyond, _beyond(gaps, self.gap))
         return np.asarray(beyond ** (_POWER - 1))[:, None]
 
@@ -177,7 +186,7 @@ class Reading:
         places = codes @ root
         home = _geometric_median(places) @ places
         residuals = getattr(factorizer, "residuals_", np.zeros(len(codes)))
-        away = np.hypot(np.linalg.norm(places - home, axis=1), residuals)
+        away = np.hypot(_lengths(places - home), residuals)
         middle = Middle(home, home, _usual(away))
         shares = middle.shares(places, None, residuals)
         return cls(metric, root, middle), Seen(middle.drawn_in(places, shares), shares)
@@ -200,12 +209,12 @@ class Reading:
         directions = index.recipe.directions
         if directions is None:
             directions = leading_directions(index.samples, DIRECTIONS * k)
-        features = features_of(index.samples, directions) * codes.dtype.type(projector.unit)
+        features = features_of(index.samples, directions).astype(np.float64) * projector.unit
         averages = _Averages.over(links, copies)
         others = averages(features, features)
         weights = _geometric_median(features)
         home, rest, root = weights @ features, 0.0, np.eye(k)
-        radius, gap = (_usual(np.linalg.norm(features - x, axis=1)[member]) for x in (home, others))
+        radius, gap = (_usual(_lengths(features - x)[member]) for x in (home, others))
         middle = Middle(home, home, radius, gap)
         shares = middle.shares(features, others, 0.0)
         if metric == RECONSTRUCTION:
@@ -220,7 +229,7 @@ class Reading:
         for before, after in pairwise(rounds):
             after[:] = averages(before, before)
         reading = cls(metric, root, middle, rest, directions, features, rounds)
-        return reading, Seen(rounds[-1][member], shares[member])
+        return reading, Seen(rounds[-1][member].astype(np.float64), shares[member])
 
     def seen(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
         """What the factorization's ``transform`` returns, and places of samples as in the fit."""
@@ -306,6 +315,9 @@ class _Averages:
         Averages leave of independent values the squares of their weights, 1/(p + 1) of p + 1. With
         s of what is in common and e of what is not, squares are s + e before and s + le after.
         """
+        from ..data import power_of_two
+
+        values = values / power_of_two(float(np.abs(values).max(initial=0.0)))
         before, after = float((values**2).sum()), float((self(values, values) ** 2).sum())
         # The squares of the weights: those of the copies are one, a neighbour's is 1/total.
         leave = float(((self.copies**2 + self.total - self.copies) / self.total**2).mean())

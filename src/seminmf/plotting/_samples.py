@@ -178,7 +178,7 @@ def plot_outliers(
         right.set_yticks(np.arange(top), [plain(names[row]) for row in worst], fontsize=8)
         right.set(xlabel=what, ylim=(top - 0.4, -0.6))
         right.grid(visible=False, axis="y")
-        if threshold <= scores[worst[0]]:
+        if threshold < scores[worst[0]]:
             right.axvline(threshold, color=theme.ink, linestyle="--", linewidth=1)
         right.set_title(f"the {top} largest" if top > 1 else "the largest")
     return axes

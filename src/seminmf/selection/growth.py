@@ -83,8 +83,8 @@ class Growth:
         steps = left @ directions
         ahead, behind = (np.square(np.maximum(s, 0)).sum(axis=0) for s in (steps, -steps))
         signs = np.where(ahead >= behind, 1.0, -1.0)
-        # As long as the others, in whatever unit X is.
-        signs *= power_of_two(float(np.linalg.norm(basis, axis=0).max()))
+        # As long as samples, in whatever unit X is: other parts may be enormous, with tiny codes.
+        signs *= power_of_two(float(np.sqrt(self._engine.squares.mean())))
         return (
             np.hstack([basis, directions * signs]),
             np.hstack([codes, np.maximum(steps / signs, 0)]),
