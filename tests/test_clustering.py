@@ -16,11 +16,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import CLASSES, GRAPH_MODELS, converging_or_not, make
+from helpers import CLASSES, GRAPH_MODELS, converging_or_not, data, make
 from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
 from seminmf.datasets import add_outliers, make_waveform
 from seminmf.embedding import far_fence
 from seminmf.metrics import majority_accuracy, matched_accuracy
+from seminmf.models.clustering import _reading_of_codes
+from seminmf.models.reading import Middle
 
 models = pytest.mark.parametrize("model", CLASSES)
 
@@ -242,3 +244,12 @@ def test_fewer_different_samples_than_clusters() -> None:
         search.fit(X)
     assert np.isfinite(search.cluster_centers_).all()
     np.testing.assert_array_equal(search.predict(X), search.labels_)
+
+
+def test_readings_of_older_files_draw_samples_in_as_they_did() -> None:
+    model = FactorKMeans(SemiNMF(2, random_state=0), random_state=0).fit(data(40, 5))
+    stored = {"metric": "codes", "middle": np.ones(2), "radius": 0.5, "rounds": None}
+    reading = _reading_of_codes(stored, model.factorizer_, 2)
+    middle = Middle(**reading["middle"])
+    far = np.array([[5.0, 1.0]])  # eight times as far away as is usual
+    np.testing.assert_allclose(middle.shares(far, None, 0.0), [[8 ** (-2 / 3)]])

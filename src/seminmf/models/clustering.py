@@ -95,7 +95,7 @@ def _reading_of_codes(stored: dict[str, Any], factorizer: Any, k: int) -> dict[s
     root = np.eye(k) if stored["metric"] == CODES else metric_root(factorizer, k, even=False)
     middle, rounds = (None if x is None else x @ root for x in (stored["middle"], stored["rounds"]))
     if middle is not None:
-        middle = {"place": middle, "home": middle, "radius": stored["radius"]}
+        middle = {"place": middle, "home": middle, "radius": stored["radius"], "power": 1 / 3}
     return {"metric": stored["metric"], "root": root, "middle": middle, "rounds": rounds}
 
 

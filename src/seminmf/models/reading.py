@@ -98,6 +98,8 @@ class Middle:
     """A usual distance from it, ..."""
     gap: float | None = None
     """... and from the mean with one's neighbours; None without neighbours."""
+    power: float = _POWER
+    """By which those farther away count; another one in older files."""
 
     def shares(self, features: FloatArray, others: FloatArray | None, residuals: Any) -> FloatArray:
         """How much of their way from the middle samples keep.
@@ -110,7 +112,7 @@ class Middle:
         if others is not None and self.gap is not None:
             gaps = _lengths(features - others)
             beyond = np.minimum(beyond, _beyond(gaps, self.gap))
-        return np.asarray(beyond ** (_POWER - 1))[:, None]
+        return np.asarray(beyond ** (self.power - 1))[:, None]
 
     def drawn_in(self, places: FloatArray, shares: FloatArray) -> FloatArray:
         """Samples, moved towards the middle."""
