@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 ORDER: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
-        "_types _files _quiet _sparse _terminal _words",
+        "_types _files _once _quiet _sparse _terminal _words",
         "embedding metrics outliers datasets sources",
         "compiled",
         "data",
@@ -162,6 +162,11 @@ def test_nothing_imports_in_a_circle() -> None:
 
     for name in modules:
         visit(name, ())
+
+
+def test_no_property_has_a_lock_for_all_objects() -> None:
+    """As those of `functools` have one in Python 3.11; ours are in `_once`."""
+    assert not [path for path in sources() if "import cached_property" in path.read_text("utf-8")]
 
 
 # --- inside of compiled ---------------------------------------------------------------------------

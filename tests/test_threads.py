@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
 from threadpoolctl import (
     OpenBLASController,
     ThreadpoolController,
@@ -25,6 +28,7 @@ from threadpoolctl import (
 
 from helpers import Array, data, start
 from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
+from seminmf._once import once
 from seminmf.compiled.threads import cores, turns
 from seminmf.compiled.threads.crew import Crew
 from seminmf.compiled.threads.scikit_learn import ScikitLearn
@@ -500,6 +504,84 @@ def test_no_fork_while_threads_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
     status = os.waitpid(child, 0)[1]
     worker.join()
     assert status == 0
+
+
+@contextmanager
+def another_thread(work: Callable[[threading.Event], object]) -> Iterator[None]:
+    """It has told that it is in the midst of its work, for which it takes 0.2 seconds."""
+    inside = threading.Event()
+    thread = threading.Thread(target=work, args=(inside,), daemon=True)
+    thread.start()
+    assert inside.wait(10)
+    yield
+    thread.join(10)
+
+
+def fork(function: Callable[[], object]) -> int:
+    """How a child ends that calls a function; if it waits for ever, by its alarm."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        os._exit(0 if function() else 1)
+    return os.waitpid(child, 0)[1]
+
+
+class Slow:
+    """With a property that takes its time in the process that was there first."""
+
+    def __init__(self, inside: threading.Event) -> None:
+        self._inside, self._parent = inside, os.getpid()
+
+    @once
+    def number(self) -> int:
+        self._inside.set()
+        time.sleep(0.2 if os.getpid() == self._parent else 0)
+        return 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_while_a_property_is_computed() -> None:
+    """That of `functools` has a lock in Python 3.11, for which the child would wait for ever."""
+    with another_thread(lambda inside: Slow(inside).number):
+        assert fork(lambda: Slow(threading.Event()).number == 1) == 0
+
+
+def test_of_two_threads_that_compute_a_property_the_first_decides() -> None:
+    class Twice:
+        @once
+        def values(self) -> list[int]:
+            """A list."""
+            if not started.is_set():
+                with another_thread(first):
+                    pass
+            return [0]
+
+    def first(inside: threading.Event) -> None:
+        started.set()
+        seen.append(shared.values)
+        inside.set()
+
+    shared, started, seen = Twice(), threading.Event(), list[list[int]]()
+    assert shared.values is seen[0] is shared.values
+    assert Twice.values.__doc__ == "A list."
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_no_fork_while_a_thread_compiles() -> None:
+    def compile_something(inside: threading.Event) -> None:
+        with global_compiler_lock:
+            inside.set()
+            time.sleep(0.2)
+
+    def compiles() -> bool:
+        return njit(lambda x: x + 1)(1) == 2
+
+    with another_thread(compile_something):
+        assert fork(compiles) == 0
+    with another_thread(lambda inside: (inside.set(), compiles())):
+        pass  # the parent has given the compiler back
 
 
 @pytest.mark.parametrize("name", ["SemiNMF", "L21SemiNMF"])

@@ -7,12 +7,12 @@ own, and a chunk is what an iteration with a graph finishes before it goes on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from .._once import once
 from .._types import IntArray
 from ..compiled.products import SKINNY
 from ..compiled.state import Cuts as Structure
@@ -43,7 +43,7 @@ class Cuts:
     shards: IntArray
     chunks: IntArray
 
-    @cached_property
+    @once
     def structure(self) -> Any:
         """The same for compiled code."""
         return Structure(

@@ -7,7 +7,7 @@ rows, or begin a run (`Engine.begin`), whose rows and their state then belong to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
+from .._once import once
 from .._types import FloatArray, IntArray
 from ..compiled.threads.scikit_learn import ScikitLearn
 from ..compiled.threads.team import Team
@@ -233,7 +234,7 @@ class Engine:
 
         return self.sum_over_rows(visit)
 
-    @cached_property
+    @once
     def gram(self) -> FloatArray:
         """X·Xᵀ, for few samples; half of it is calculated, strip by strip."""
         X, n = self.storage.X, self.n_samples

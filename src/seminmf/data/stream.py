@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._once import once
 from .._quiet import quietly
 from .._types import FloatArray, IntArray
 from ..compiled.products import padded_width
@@ -100,7 +100,7 @@ class Stream:
         n, m = self.shape
         return cut_stream(n, max(1, self.stored // max(n, 1)), m, n_components)
 
-    @cached_property
+    @once
     def survey(self) -> Survey:
         """The first pass; an error where a number is missing or infinite."""
         n, m = self.shape

@@ -15,12 +15,12 @@ neighbours move. The multiplicative rule reads all codes as they were, and needs
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._once import once
 from .._types import FloatArray, IntArray
 from ..compiled.edges import weigh_all_edges
 from ..compiled.state import Graph
@@ -87,7 +87,7 @@ class HaloGraph(NeighbourGraph):
             np.stack([own, other, first, last], axis=1).astype(kind), held_back,
         )  # fmt: skip
 
-    @cached_property
+    @once
     def renumbered(self) -> HaloGraph:
         """For samples in the order of ``numbering`` that move one after the other."""
         crossing, numbering = self.crossing, self.numbering
@@ -97,7 +97,7 @@ class HaloGraph(NeighbourGraph):
             crossing = replace(crossing, own=place[crossing.own], shown=place[crossing.shown])
         return HaloGraph.of(self.inner.renumbered, crossing, held_back=True)
 
-    @cached_property
+    @once
     def _structure_of_crossing(self) -> Graph:
         return replace(self, pairs=self.crossing_pairs).structure
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from .._once import once
 from .._types import FloatArray, IntArray
 from ..compiled.colouring import greedy_colours, group_by_colour, list_edges
 from ..compiled.edges import weigh_all_edges
@@ -109,7 +109,7 @@ class NeighbourGraph:
         # Who kept itself would stay in memory until cycles are looked for.
         return self if self.numbering is None else self._renumbered
 
-    @cached_property
+    @once
     def _renumbered(self) -> NeighbourGraph:
         assert self.numbering is not None
         n = len(self.order)
@@ -129,7 +129,7 @@ class NeighbourGraph:
             numbering=None,
         )
 
-    @cached_property
+    @once
     def structure(self) -> Graph:
         """For compiled code."""
         return Graph(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from .._once import once
 from .._types import FloatArray, IntArray
 from ..compiled.threads.turns import Turn
 from ..data import Engine, Stream, divided, entry_range, graph_size, squares_of, unit_of
@@ -306,7 +307,7 @@ class Training:
             settings = replace(settings, before=(basis, codes[self._first]))
         return settings
 
-    @cached_property
+    @once
     def _first(self) -> IntArray:
         """Where each of the samples that take part comes first: copies have the same code."""
         assert self.member is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from functools import cached_property
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._once import once
 from .._types import FloatArray
 
 DTYPES = (np.float64, np.float32)
@@ -122,7 +122,7 @@ class _Late:
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
-    @cached_property
+    @once
     def _state(self) -> np.random.RandomState:
         return np.random.RandomState(self._seed)
 

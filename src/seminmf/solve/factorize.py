@@ -6,12 +6,13 @@ the compiler.
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._once import once
 from .._types import FloatArray
 from ..data import Engine, LazyCompression, Space, Subspace, leading_subspace
 from ..data.axes import Axes, exact, few_samples, leading_axes
@@ -148,18 +149,18 @@ class _Beginning:
         self._directions: tuple[Engine, Axes] | None = None
         self.plan = plan if plan.loss.is_resolved else self._with_scale(plan)
 
-    @cached_property
+    @once
     def _lengths(self) -> FloatArray:
         """Of the samples."""
         lengths: FloatArray = self._engine.each(np.sqrt, self._engine.squares)
         return lengths
 
-    @cached_property
+    @once
     def nothing(self) -> float:
         """The loss at U = 0."""
         return float(self._engine.summed(self.plan.loss.total, self._lengths, self._share))
 
-    @cached_property
+    @once
     def _weights(self) -> FloatArray:
         """Those of the loss at U = 0."""
         return self._weights_of(self.plan.loss, self.plan)

@@ -21,6 +21,7 @@ from threading import RLock, get_ident
 from typing import Any, NamedTuple, TypeVar
 from weakref import finalize
 
+from numba.core.compiler_lock import global_compiler_lock
 from threadpoolctl import ThreadpoolController
 
 _Self = TypeVar("_Self", bound="AtWork")
@@ -123,21 +124,24 @@ class _Cores:
             self._settle()
 
     def before_fork(self) -> None:
-        """Wait until nobody sets the threads of BLAS, and keep all from it.
+        """Wait until nobody compiles or sets the threads of BLAS, and keep all from it.
 
         OpenBLAS ends its threads before a fork, and makes them again when their number is next set,
-        under a lock of its own. A child that was made meanwhile would find that lock closed for
-        ever, by a thread that it does not have.
+        under a lock of its own, and Numba has one for its compiler. A child that was made meanwhile
+        would find that lock closed for ever, by a thread that it does not have.
         """
+        global_compiler_lock.acquire()
         self._lock.acquire()
 
     def after_fork(self) -> None:
-        """In the parent: all goes on."""
-        with suppress(RuntimeError):  # Ctrl-C may have kept it from the lock
-            self._lock.release()
+        """All goes on."""
+        for lock in (self._lock, global_compiler_lock):
+            with suppress(RuntimeError):  # Ctrl-C may have kept it from the lock
+                lock.release()
 
     def only_this_thread(self) -> None:
         """In the child: other threads are not there, whatever they were about to do."""
+        self.after_fork()
         self._lock = RLock()
         self.forks += 1
         here = get_ident()

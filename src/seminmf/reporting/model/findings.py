@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._once import once
 from ..._types import FloatArray, IntArray
 from ...data import divided, entry_range, row_squares, unit_of
 from ...metrics import majority_accuracy, majority_labels, nmi
@@ -102,7 +102,7 @@ class Findings:
     cluster_seed: int | None
     """Seed of the clusters, where the report had to find them itself."""
 
-    @cached_property
+    @once
     def picture_scale(self) -> Scale:
         """One scale for all samples that are shown as images."""
         return Scale.of(self.subject.rows(self.plane.drawn[:_SCALED]))

@@ -1,0 +1,37 @@
+"""Properties that are computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+_Self = TypeVar("_Self")
+_Value = TypeVar("_Value")
+
+
+class once(Generic[_Value]):  # noqa: N801 - a decorator, as `property`
+    """A property that is computed when it is first asked for, and kept.
+
+    Not `functools.cached_property`, which until Python 3.11 has one lock for all objects of a
+    class: fits in several threads waited there for each other, and a process that was forked
+    meanwhile for ever.
+    """
+
+    def __init__(self, function: Callable[[Any], _Value]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self: _Self, instance: None, owner: type) -> _Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> _Value: ...
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        # From now on the object's own attribute is found. Of two threads the first decides.
+        return instance.__dict__.setdefault(self._name, self._function(instance))
