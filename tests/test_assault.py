@@ -429,6 +429,17 @@ def test_parts_of_ordinary_samples_stay_beside_an_outlier(sparse: bool) -> None:
     assert model.n_active_ == 16
 
 
+@pytest.mark.parametrize(("dtype", "length"), [(np.float64, 1e8), (np.float32, 1e4)])
+def test_parts_of_ordinary_features_stay_beside_a_large_one(dtype: Any, length: float) -> None:
+    """Squares of residuals are told much farther than round-off of the squares of samples."""
+    X = np.abs(np.random.default_rng(0).normal(size=(150, 6)))
+    ordinary = NMF(3, random_state=0).fit(X * [1, 1, 1, 1, 1, 100])
+    fitted = NMF(3, random_state=0).fit((X * [1, 1, 1, 1, 1, length]).astype(dtype))
+    assert fitted.n_active_ == 3
+    assert np.all(np.diff(fitted.objective_history_) < 0)
+    assert fitted.objective_ < 1.2 * ordinary.objective_  # 5 times with one part
+
+
 def test_least_squares_after_which_something_is_left_have_all_digits() -> None:
     """Corrected normal equations stopped where 1e-11 was left, which a small scale tells."""
     rng = np.random.default_rng(2)

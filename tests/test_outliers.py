@@ -97,6 +97,16 @@ def errors_of(E: Any) -> Errors:
     return Errors(E, sp.csr_array((n, 1)), np.zeros((1, m)), np.linalg.norm(E, axis=1))
 
 
+def test_scores_that_are_nothing_but_rounding_are_told() -> None:
+    X = data(100, 3)
+    with pytest.warns(UserWarning, match="All outlier scores are rounding"):
+        SemiNMF(4).fit(X).outlier_scores(X)
+    exact = data(100, 8, rank=2)
+    exact[:3] += 5 * data(3, 8, 1)
+    scores = SemiNMF(3).fit(exact).outlier_scores(exact)
+    assert set(scores.argsort()[-3:]) == {0, 1, 2}
+
+
 @pytest.mark.parametrize("shape", [(60, 8), (20, 50)])
 def test_lengths_by_the_spread_of_the_others(shape: tuple[int, int]) -> None:
     """Those of Mahalanobis, by Tyler's scatter, in which a sample's own error is not."""

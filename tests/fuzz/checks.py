@@ -21,7 +21,10 @@ from helpers import LOSS_NAMES
 from seminmf.data import CANCELLATION
 
 # What a fit may say while it works.
-_TOLD = re.compile(r"makes the \w+ penalty as small as one likes|graph is not symmetric")
+_TOLD = re.compile(
+    r"makes the \w+ penalty as small as one likes|graph is not symmetric"
+    r"|All outlier scores are rounding"
+)
 # Why a fit may be refused: each says what is wrong and what to do.
 REFUSALS = {
     "constant": r"X is constant",
@@ -176,8 +179,10 @@ class Fitted:
 
     @property
     def round_off(self) -> float:
-        """Differences of J that mean nothing."""
-        return _UNITS * self.eps * self.nothing
+        """Differences of J that mean nothing: those of residuals that differ by round-off."""
+        found, share = self.terms()[0], _UNITS * self.eps
+        root = found ** (1 / self.power) + share * self.nothing ** (1 / self.power)
+        return float(root**self.power - found)
 
     @property
     def nothing(self) -> float:

@@ -194,8 +194,13 @@ class Finish:
             solution.history[-1] = value
 
     def _most(self, solution: Solution) -> float:
-        """The objective that is not told from that of the solution."""
-        return solution.objective + ROUND_OFF[solution.basis.itemsize] * self.nothing
+        """The objective that is not told from that of the solution.
+
+        Lengths of residuals have no digits below round-off; their squares are told much farther.
+        """
+        power, share = self.objective.loss.power, ROUND_OFF[solution.basis.itemsize]
+        root = solution.objective ** (1 / power) + share * self.nothing ** (1 / power)
+        return float(root**power)
 
     def _terms_at(
         self, solution: Solution, basis: FloatArray, codes: FloatArray, residuals: FloatArray

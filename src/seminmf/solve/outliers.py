@@ -19,6 +19,7 @@ they are fewer than half, and farther from the middle than the others spread.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,7 +84,16 @@ def _by_neighbours(X: Any, index: NeighbourIndex) -> Errors:
 
 def scores_by_parts(X: Any, fitted: Fitted) -> FloatArray:
     """Residuals of all samples of a training set, each by parts that have not seen it."""
-    return held_out(X, fitted, _near_the_middle(X)[0])[1].lengths
+    trusted, usual = _near_the_middle(X)
+    scores = held_out(X, fitted, trusted)[1].lengths
+    if scores.max() <= _EXACT[X.dtype.itemsize] * usual:
+        warnings.warn(
+            "All outlier scores are rounding: the parts foretell every sample, as they do with as "
+            "many parts as features. Take fewer, or a model with a graph, which asks neighbours.",
+            UserWarning,
+            stacklevel=5,
+        )
+    return scores
 
 
 def refer(X: Any, fitted: Fitted, index: NeighbourIndex, links: sp.csr_array | None) -> Reference:
