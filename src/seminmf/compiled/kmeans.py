@@ -12,28 +12,29 @@ blocks of tiles, whose sums are added up in their order: digits do not depend on
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .._types import FloatArray, IntArray
 from .jit import borrowing, part_of_compiled
-from .loops import add_to, clear, copy
+from .loops import add_to, clear, copy, sum_of
 from .simd.tiles import TILE, nearer_in_tile
 from .structures import Structure
 from .threads.phases import barrier, done, enter, leave, take
 from .threads.team import Team
 from .views import line_of, matrix_at, part, rows_of
 
-# Rounds after which a start ends, and the share of the mean variance of a feature that is as much
-# as centres have to move for another one; as in scikit-learn.
+# A start ends after so many rounds, or when the squares of the steps of all centres come to less
+# than such a share of the mean square, per feature, of what parts a sample from its centre.
 _ROUNDS, _STILL = 300, 1e-4
 # Tiles of a block: at least so many, and so many blocks at most, each of which has sums of its own.
 _FEWEST_TILES, _MOST_BLOCKS = 32, 64
 # Places of ``state``: what comes next, whose candidates are how many, and what was found.
 _STEP, _TRIED, _OVER, _LAST, _ROUND = range(5)
-_REAL, _WHOLE = np.dtype(np.float64), np.dtype(np.int64)
+_REAL, _WHOLE, _LABEL = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.int32)
 
 
 class Partition(NamedTuple):
@@ -51,12 +52,12 @@ class _Search(Structure):
 
     ``draws``: numbers from 0 to 1, a row for each centre. ``trials``: squares to the nearest centre
     if a candidate were one, and ``squares`` as they are. ``sums``, ``sizes`` and ``losses`` have
-    rows for the blocks. ``tolerance``: steps of centres whose squares are smaller are the last.
+    rows for the blocks.
     """
 
     fields = (
-        "rows", "weights", "tiles", "block", "draws", "tolerance", "most", "candidates", "trials",
-        "potentials", "centres", "labels", "squares", "sums", "sizes", "losses", "moved", "state",
+        "rows", "weights", "tiles", "block", "draws", "candidates", "trials", "potentials",
+        "centres", "labels", "squares", "sums", "sizes", "losses", "moved", "state",
     )  # fmt: skip
 
 
@@ -204,12 +205,13 @@ def _move(search):
     if state[_OVER]:
         return
     change = 0.0
+    least = _STILL * losses[0] / (d * sum_of(sizes))
     for c in range(k):
         for f in range(d if sizes[c] > 0 else 0):
             mean = sums[c, f] / sizes[c]
             change += (mean - centres[c, f]) ** 2
             centres[c, f] = mean
-    state[_LAST] = change <= search.tolerance or state[_ROUND] >= search.most
+    state[_LAST] = change <= least or state[_ROUND] >= _ROUNDS
 
 
 @borrowing
@@ -255,7 +257,9 @@ def _fill_squares(tiles, centres, seat, squares):
                     squares[begin + lane, c + place] = pair[place, lane]
 
 
-def _seat() -> _Seat:
+@lru_cache(maxsize=1)
+def _a_seat() -> _Seat:
+    """Of which there are others; see `Structure.fresh`."""
     return _Seat(
         leads=True, limits=(_REAL, 2), pair=(_REAL, 2, TILE), least=(_REAL, TILE),
         nearest=(_WHOLE, TILE),
@@ -278,7 +282,7 @@ def squared_distances(points: FloatArray, centres: FloatArray) -> FloatArray:
     """Of each point to each centre, as k-means sees them."""
     rows, centres = (np.ascontiguousarray(some, _REAL) for some in (points, centres))
     squares = np.empty((len(rows), len(centres)))
-    _fill_squares(_tiles(rows), centres, _seat(), squares)
+    _fill_squares(_tiles(rows), centres, _a_seat().fresh(), squares)
     return squares
 
 
@@ -288,40 +292,34 @@ def kmeans(
 ) -> Partition:  # fmt: skip
     """The best of so many starts with ``count`` centres, or the one from given ``centres``."""
     rows = np.ascontiguousarray(points, _REAL)
-    n, d = rows.shape
-    tiles, rng = _tiles(rows), np.random.default_rng(seed)
+    (n, d), tiles, rng = rows.shape, _tiles(rows), np.random.default_rng(seed)
     block = max(_FEWEST_TILES, -(-len(tiles) // _MOST_BLOCKS))
     blocks, tried = -(-len(tiles) // block), 2 + int(log(count))
     shares = np.ones(n) if weights is None else np.ascontiguousarray(weights, _REAL)
-    chosen = count if centres is None else 0
-    begun = _Search(
+    until, chosen = np.cumsum(shares), count if centres is None else 0
+    search = _Search(
         rows=rows, weights=shares, tiles=tiles, block=block, draws=(_REAL, chosen, tried),
-        tolerance=_STILL * float(rows.var(axis=0).mean()), most=_ROUNDS,
         candidates=(_REAL, tried, d), trials=(_REAL, tried, n), potentials=(_REAL, blocks, tried),
-        centres=(_REAL, count, d), labels=(_WHOLE, n), squares=(_REAL, n),
+        centres=(_REAL, count, d), labels=(_LABEL, n), squares=(_REAL, n),
         sums=(_REAL, blocks * count, d), sizes=(_REAL, blocks, count), losses=(_REAL, blocks),
         moved=(_WHOLE, blocks), state=(_WHOLE, 5),
     )  # fmt: skip
-    first = np.cumsum(shares)
-    best: _Search | None = None
+    best: Partition | None = None
     with Team(float(rows.size) * count, blocks) as team:
-        seats = [_seat()]
-        for _ in range(team.crew.helpers):
-            seats.append(_seat())
-            seats[-1].set_integers(leads=0)
+        seats = [_a_seat().fresh() for _ in range(team.crew.helpers + 1)]
+        for seat in seats[1:]:
+            seat.set_integers(leads=0)
         for _ in range(starts if centres is None else 1):
-            search = begun.fresh()
-            search.labels[:], search.squares[:] = -1, np.inf
+            search.labels[:], search.squares[:], search.state[:] = -1, np.inf, 0
             if centres is None:
                 search.draws[:] = rng.random((count, tried))
-                number = np.searchsorted(first, search.draws[0, 0] * first[-1], side="right")
-                search.candidates[0] = rows[min(number, n - 1)]
-                search.state[_TRIED] = 1
+                first = np.searchsorted(until, search.draws[0, 0] * until[-1], side="right")
+                search.candidates[0], search.state[_TRIED] = rows[min(first, n - 1)], 1
             else:
                 search.centres[:] = centres
             team.call(_search_from, seats, (search,), 2 * (chosen + _ROUNDS + 1))
-            if best is None or search.losses[0] < best.losses[0]:
-                best = search
+            loss, rounds = float(search.losses[0]), int(search.state[_ROUND])
+            if best is None or loss < best.inertia:
+                best = Partition(search.centres.copy(), search.labels.copy(), loss, rounds)
     assert best is not None
-    found = best.centres.copy(), best.labels.copy(), float(best.losses[0]), int(best.state[_ROUND])
-    return Partition(*found)
+    return best
