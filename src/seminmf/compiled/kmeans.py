@@ -30,6 +30,9 @@ from .views import line_of, matrix_at, part, rows_of
 # A start ends after so many rounds, or when the squares of the steps of all centres come to less
 # than such a share of the mean square, per feature, of what parts a sample from its centre.
 _ROUNDS, _STILL = 300, 1e-4
+# A sample is where its centre is, if the square of their distance is less than such a share of its
+# own: more is not known of a mean.
+_SAME = 1e-26
 # Tiles of a block: at least so many, and so many blocks at most, each of which has sums of its own.
 _FEWEST_TILES, _MOST_BLOCKS = 32, 64
 # Places of ``state``: what comes next, whose candidates are how many, and what was found.
@@ -169,13 +172,16 @@ def _assign(search, seat, block):
 
 @part_of_compiled
 def _farthest(search):
-    """The sample that is farthest from its centre; −1 if none is away from it."""
-    found, most = -1, 0.0
+    """The sample that is farthest from its centre; −1 if all are where theirs are."""
+    found, most = 0, 0.0
     for i in range(search.rows.shape[0]):
-        square = search.weights[i] * search.squares[i]
-        if square > most:
-            found, most = i, square
-    return found
+        share = search.weights[i] * search.squares[i]
+        if share > most:
+            found, most = i, share
+    length = 0.0
+    for f in range(search.rows.shape[1]):
+        length += search.rows[found, f] ** 2
+    return found if search.squares[found] > _SAME * length else -1
 
 
 @part_of_compiled

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
-# Values of ``refinement_``.
-_AVERAGED, _NONE = "averaged", "none"
+_AVERAGED, _NONE = "averaged", "none"  # values of ``refinement_``
 # Starts of k-means. More find slightly tighter clusters, and none that are nearer to the classes.
 _STARTS = 3
 # What k-means finds, by the names that scikit-learn has for it.
@@ -69,8 +68,8 @@ def find_clusters(
     centres = (np.transpose(sums) / np.where(weights > 0, weights, 1)[:, None]).astype(codes.dtype)
     empty = np.flatnonzero(weights == 0)
     if len(empty):
-        told = f"only {n_clusters - len(empty)} distinct clusters, not {n_clusters}: choose fewer."
-        warnings.warn(f"There are {told}", ConvergenceWarning, stacklevel=4)
+        told = f"Only {n_clusters - len(empty)} distinct clusters are found: choose fewer."
+        warnings.warn(told, ConvergenceWarning, stacklevel=4)
         # The others have a centre all the same.
         centres[empty] = codes[squared_distances(places, found.centres[empty]).argmin(axis=0)]
     return Clusters(found, centres, reading)
@@ -246,12 +245,11 @@ class FactorKMeans(
         check_is_fitted(self)
         # A fit to the centres themselves sets what scikit-learn keeps for itself; then come the
         # numbers that were found.
-        centres = self._centres
-        model = KMeans(n_clusters=len(centres), init=centres, n_init=1, max_iter=1)
+        model = KMeans(n_clusters=len(self._centres), init=self._centres, n_init=1, max_iter=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # centres may be equal
-            model.fit(centres)
-        vars(model.set_params(**self._kmeans["parameters"])).update(self._kmeans["found"])
+            model.fit(self._centres)
+        model.set_params(**self._kmeans["parameters"]).__dict__.update(self._kmeans["found"])
         return model
 
     def _cluster(
@@ -263,11 +261,11 @@ class FactorKMeans(
         self.factorizer_ = factorizer
         partition, self.cluster_centers_, self._reading = found
         self.labels_ = partition.labels
-        self._kmeans = {
+        self._kmeans: dict[str, Any] = {
             "parameters": {"n_clusters": n_clusters, "n_init": _STARTS, "random_state": seed},
             "found": dict(zip(_FOUND, partition, strict=True)),
         }
-        vars(self).pop("kmeans_", None)  # that of the fit before
+        self.__dict__.pop("kmeans_", None)  # that of the fit before
         self.refinement_ = _NONE if found.reading.rounds is None else _AVERAGED
 
     def predict(self, X: Any) -> IntArray:
@@ -321,10 +319,9 @@ class FactorKMeans(
         return np.asarray(np.sqrt(self._codes_and_squares(X)[1]))
 
     @property
-    def _centres(self) -> FloatArray:
+    def _centres(self) -> Any:
         """As k-means sees them."""
-        centres: FloatArray = self._kmeans["found"]["cluster_centers_"]
-        return centres
+        return self._kmeans["found"]["cluster_centers_"]
 
     @property
     def _unit(self) -> float | None:
@@ -359,7 +356,7 @@ class FactorKMeans(
 
     def _saved_state(self) -> dict[str, Any]:
         state = super()._saved_state()
-        state.pop("kmeans_", None)
+        state.pop("kmeans_", None)  # of which all is in what follows
         reading, middle = self._reading, self._reading.middle
         state["reading"] = {**vars(reading), "middle": None if middle is None else vars(middle)}
         state["kmeans"] = self._kmeans
