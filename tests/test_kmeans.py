@@ -116,9 +116,9 @@ def test_fewer_different_samples_than_clusters() -> None:
     X = np.repeat(blobs(3, 4, 3), 30, axis=0)
     found = kmeans(X, 5, 0, 2)
     assert len(np.unique(found.labels)) == 3
-    assert found.inertia == 0
+    assert found.inertia < 1e-25  # means are rounded
     assert np.isfinite(found.centres).all()
-    assert found.rounds < 5
+    assert found.rounds < 10
 
 
 def test_equal_samples_are_together_and_count_as_often_as_they_are_there() -> None:
