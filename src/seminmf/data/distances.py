@@ -31,9 +31,11 @@ def _dense(rows: Any) -> Any:
 def distances_from_middle(X: Any) -> FloatArray:
     """Of each sample from the median of all, feature by feature."""
     n, m = X.shape
-    some = np.sort(np.random.RandomState(_SEED).permutation(n)[:_MIDDLE_SAMPLES])
+    some = X
+    if n > _MIDDLE_SAMPLES:
+        some = X[np.sort(np.random.RandomState(_SEED).permutation(n)[:_MIDDLE_SAMPLES])]
     # The upper of two medians; np.median takes ten times as long for both.
-    features, half = np.ascontiguousarray(_dense(X[some]).T), len(some) // 2
+    features, half = np.array(_dense(some).T, order="C"), some.shape[0] // 2
     features.partition(half, axis=1)
     middle = features[:, half]
     found = np.empty(n)

@@ -13,11 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 
 from .._once import once
 from .._types import FloatArray, IntArray
-from ..compiled.threads.scikit_learn import ScikitLearn
 from ..compiled.threads.team import Team
 from .cutting import chunk_bounds, cut_rows, cut_visits
 from .rows import Graph, Rows, Rule
@@ -266,15 +264,6 @@ class Engine:
     def chosen_rows(self, numbers: list[int] | IntArray) -> Any:
         """Some samples as they are stored."""
         return self.storage.X[numbers]
-
-    def clusters(
-        self, count: int, share: FloatArray | None, seed: int
-    ) -> tuple[FloatArray, IntArray]:
-        """Centres and labels by k-means."""
-        search = KMeans(n_clusters=count, n_init=1, random_state=seed)
-        with ScikitLearn(2.0 * self.stored * count):
-            search.fit(self.storage.X, sample_weight=share)
-        return search.cluster_centers_, search.labels_
 
     def times(self, basis: FloatArray) -> FloatArray:
         """X·U."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
-from ..compiled.threads.scikit_learn import ScikitLearn
+from ..compiled.kmeans import kmeans
+from ..compiled.threads.cores import AtWork
 
 # Directions that are tried, heights for each, and how far from the proportion they may be.
 _DIRECTIONS, _HEIGHTS, _LEEWAY = 4, 21, 0.1
@@ -60,11 +60,11 @@ def _parting(centred: FloatArray, directions: FloatArray, share: float) -> Float
     some = centred[:: -(-len(centred) // _CLUSTERED)]
     if len(some) < 2 * _CLUSTERS:
         return directions[:, :0]
-    with ScikitLearn():
-        clusters = KMeans(_CLUSTERS, n_init=1, random_state=0).fit(some)
-        along = clusters.cluster_centers_ @ directions
-        heights = np.quantile(along[clusters.labels_], share, axis=0)
-        sides = np.where(along > heights, 1.0, -1.0)[clusters.labels_]
+    with AtWork():
+        clusters = kmeans(some, _CLUSTERS, 0)
+        along = clusters.centres @ directions
+        heights = np.quantile(along[clusters.labels], share, axis=0)
+        sides = np.where(along > heights, 1.0, -1.0)[clusters.labels]
         parting = np.linalg.lstsq(some, sides - sides.mean(axis=0), rcond=1e-6)[0]
     lengths = np.linalg.norm(parting, axis=0)
     return np.asarray((parting / np.where(lengths > 0, lengths, 1)).astype(centred.dtype))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
+from .._once import once
 from .._types import FloatArray, IntArray
 from .._words import counted
 from .display import Displayed
@@ -21,21 +20,23 @@ from .reading import CODES, METRICS, RECONSTRUCTION, Middle, Reading, metric_roo
 from .samples import check_in_memory, check_samples, given
 from .validation import check_choice, check_estimator, check_integer, check_seed, drawn_seed
 
+if TYPE_CHECKING:
+    from ..compiled.kmeans import Partition
+
 __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
-# Values of ``refinement_``.
-_AVERAGED, _NONE = "averaged", "none"
+_AVERAGED, _NONE = "averaged", "none"  # values of ``refinement_``
 # Starts of k-means. More find slightly tighter clusters, and none that are nearer to the classes.
 _STARTS = 3
-# Rounds that k-means takes, roughly.
-_ROUNDS = 20
+# What k-means finds, by the names that scikit-learn has for it.
+_FOUND = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
 
 
 class Clusters(NamedTuple):
     """Clusters of the samples of a fit."""
 
-    kmeans: KMeans
-    labels: IntArray
+    partition: Partition
+    """Of the samples as k-means sees them."""
     centres: FloatArray
     """Means of the codes of each cluster."""
     reading: Reading
@@ -45,35 +46,33 @@ def find_clusters(
     factorizer: Any,
     codes: FloatArray,
     n_clusters: int,
-    random_state: Any,
+    seed: int,
     metric: str = RECONSTRUCTION,
     refine: bool = True,
     start: IntArray | None = None,
 ) -> Clusters:
     """k-means of the codes of a fitted factorization; from the clusters ``start`` if given."""
+    from ..compiled.kmeans import kmeans, squared_distances
     from ..compiled.threads.cores import AtWork
-    from ..compiled.threads.scikit_learn import ScikitLearn
 
     with AtWork():
         reading, (places, shares) = Reading.of(factorizer, codes, n_clusters, metric, refine)
         reading, places = reading.around(places)
-    search = KMeans(n_clusters=n_clusters, n_init=_STARTS, random_state=random_state)
+    means = None
     if start is not None:
         means = np.array([places[start == label].mean(axis=0) for label in range(n_clusters)])
-        search.set_params(init=means, n_init=1)
-    with ScikitLearn(2.0 * places.size * n_clusters * _STARTS * _ROUNDS):
-        search.fit(places)
-    labels: IntArray = search.labels_
+    found = kmeans(places, n_clusters, seed, _STARTS, centres=means)
     # Who was drawn in has less of a say.
-    weights = np.bincount(labels, shares[:, 0], n_clusters)
-    entries = shares[:, 0], (labels, np.arange(len(labels)))
-    totals = sp.csr_array(entries, shape=(n_clusters, len(labels))) @ codes
-    centres = (totals / np.where(weights > 0, weights, 1)[:, None]).astype(codes.dtype)
-    # With fewer different samples than clusters some stay empty: they have a centre all the same.
+    weights = np.bincount(found.labels, shares[:, 0], n_clusters)
+    sums = [np.bincount(found.labels, column, n_clusters) for column in (shares * codes).T]
+    centres = (np.transpose(sums) / np.where(weights > 0, weights, 1)[:, None]).astype(codes.dtype)
     empty = np.flatnonzero(weights == 0)
     if len(empty):
-        centres[empty] = codes[pairwise_distances_argmin(search.cluster_centers_[empty], places)]
-    return Clusters(search, labels, centres, reading)
+        told = f"Only {n_clusters - len(empty)} distinct clusters are found: choose fewer."
+        warnings.warn(told, ConvergenceWarning, stacklevel=4)
+        # The others have a centre all the same.
+        centres[empty] = codes[squared_distances(places, found.centres[empty]).argmin(axis=0)]
+    return Clusters(found, centres, reading)
 
 
 def _reading_of_before(state: dict[str, Any], centres: FloatArray) -> dict[str, Any]:
@@ -208,9 +207,10 @@ class FactorKMeans(
         X = given(check_samples(self, X, getattr(self.factorizer, "max_memory", None)))
         self.seed_ = drawn_seed(self.random_state)
         rng = check_seed(self.random_state if self.seed_ is None else self.seed_)
+        seed = rng.randint(2**31 - 1) if self.seed_ is None else self.seed_
         factorizer = clone(self.factorizer)
         if getattr(factorizer, "random_state", 0) is None:
-            factorizer.set_params(random_state=rng.randint(2**31 - 1))
+            factorizer.set_params(random_state=seed)
         n_clusters = self.n_clusters
         if n_clusters is None:
             n_clusters = getattr(factorizer, "n_components", None)
@@ -236,8 +236,21 @@ class FactorKMeans(
                     ConvergenceWarning,
                     stacklevel=2,
                 )
-            self._cluster(factorizer, codes, n_clusters, rng.randint(2**31 - 1))
+            self._cluster(factorizer, codes, n_clusters, seed)
         return self
+
+    @once
+    def kmeans_(self) -> KMeans:
+        """The clusters for who goes on with scikit-learn."""
+        check_is_fitted(self)
+        # A fit to the centres themselves sets what scikit-learn keeps for itself; then come the
+        # numbers that were found.
+        model = KMeans(n_clusters=len(self._centres), init=self._centres, n_init=1, max_iter=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # centres may be equal
+            model.fit(self._centres)
+        model.set_params(**self._kmeans["parameters"]).__dict__.update(self._kmeans["found"])
+        return model
 
     def _cluster(
         self, factorizer: Any, codes: FloatArray, n_clusters: int, seed: int, start: Any = None
@@ -246,7 +259,13 @@ class FactorKMeans(
         refine = bool(self.refine)
         found = find_clusters(factorizer, codes, n_clusters, seed, self.metric, refine, start)
         self.factorizer_ = factorizer
-        self.kmeans_, self.labels_, self.cluster_centers_, self._reading = found
+        partition, self.cluster_centers_, self._reading = found
+        self.labels_ = partition.labels
+        self._kmeans: dict[str, Any] = {
+            "parameters": {"n_clusters": n_clusters, "n_init": _STARTS, "random_state": seed},
+            "found": dict(zip(_FOUND, partition, strict=True)),
+        }
+        self.__dict__.pop("kmeans_", None)  # that of the fit before
         self.refinement_ = _NONE if found.reading.rounds is None else _AVERAGED
 
     def predict(self, X: Any) -> IntArray:
@@ -297,11 +316,12 @@ class FactorKMeans(
         -------
         distances : ndarray of shape (n_samples, n_clusters)
         """
-        from ..compiled.threads.scikit_learn import ScikitLearn
+        return np.asarray(np.sqrt(self._codes_and_squares(X)[1]))
 
-        seen = self._seen(X)[1]
-        with ScikitLearn(2.0 * seen.size * len(self.cluster_centers_)):
-            return np.asarray(self.kmeans_.transform(seen))
+    @property
+    def _centres(self) -> Any:
+        """As k-means sees them."""
+        return self._kmeans["found"]["cluster_centers_"]
 
     @property
     def _unit(self) -> float | None:
@@ -313,23 +333,20 @@ class FactorKMeans(
 
     def _codes_and_labels(self, X: Any) -> tuple[FloatArray, IntArray]:
         """What the factorization's ``transform`` returns, and the clusters."""
-        from ..compiled.threads.scikit_learn import ScikitLearn
+        codes, squares = self._codes_and_squares(X)
+        return codes, squares.argmin(axis=1).astype(np.int32)
 
-        codes, seen = self._seen(X)
-        with ScikitLearn(2.0 * seen.size * len(self.cluster_centers_)):
-            labels: IntArray = self.kmeans_.predict(seen)
-        return codes, labels
-
-    def _seen(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """What the factorization's ``transform`` returns, and what k-means sees of it."""
+    def _codes_and_squares(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """What the factorization's ``transform`` returns, and squared distances to the centres."""
         check_is_fitted(self)
         most = getattr(self.factorizer_, "max_memory", None)
         X = check_samples(self, X, most, reset=False)
+        from ..compiled.kmeans import squared_distances
         from ..compiled.threads.cores import AtWork
 
         with AtWork():
             codes, seen = self._reading.seen(self.factorizer_, X)
-        return codes, seen.astype(self.kmeans_.cluster_centers_.dtype, copy=False)
+        return codes, squared_distances(seen, self._centres)
 
     def _forget(self, landmarks: int) -> None:
         if self._reading.rounds is not None:
@@ -339,20 +356,16 @@ class FactorKMeans(
 
     def _saved_state(self) -> dict[str, Any]:
         state = super()._saved_state()
-        kmeans, reading = state.pop("kmeans_"), self._reading
-        middle = reading.middle
+        state.pop("kmeans_", None)  # of which all is in what follows
+        reading, middle = self._reading, self._reading.middle
         state["reading"] = {**vars(reading), "middle": None if middle is None else vars(middle)}
-        found = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
-        state["kmeans"] = {
-            "parameters": kmeans.get_params(),
-            "found": {name: getattr(kmeans, name) for name in found},
-        }
+        state["kmeans"] = self._kmeans
         return state
 
     def _restore_state(self, state: dict[str, Any]) -> None:
-        stored = state.pop("kmeans")
+        self._kmeans = state.pop("kmeans")
         state.setdefault("seed_", None)  # files from before it was kept
-        centres = stored["found"]["cluster_centers_"]
+        centres = self._centres
         reading = state.pop("reading") if "reading" in state else _reading_of_before(state, centres)
         super()._restore_state(state)
         check_choice("metric", reading["metric"], METRICS)
@@ -368,15 +381,6 @@ class FactorKMeans(
             trained = self.factorizer_._projector.training_codes
             if trained is None or self._reading.rounds.shape[1] != len(trained):
                 raise ValueError(f"averages {self._reading.rounds.shape} do not fit the codes")
-        # A fit to the centres themselves sets what scikit-learn keeps for itself; then come the
-        # numbers of the fit that was saved.
-        self.kmeans_ = KMeans(n_clusters=len(centres), init=centres, n_init=1, max_iter=1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # centres may be equal
-            self.kmeans_.fit(centres)
-        self.kmeans_.set_params(**stored["parameters"])
-        for name, value in stored["found"].items():
-            setattr(self.kmeans_, name, value)
 
     def _outcome(self) -> list[str]:
         if not hasattr(self, "labels_"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,13 @@ def sparkline(history: FloatArray) -> str:
 
 class Displayed(BaseEstimator):
     """Adds what a fit came to, below the diagram of the parameters."""
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """By the signature, once: to read it takes scikit-learn most of the time of a clone."""
+        names: list[str] = super()._get_param_names()
+        return names
 
     def _outcome(self) -> list[str]:
         """The words of the summary; none before a fit."""

@@ -74,9 +74,11 @@ def _reference(model: Any) -> Reference:
     if getattr(model, "_outlier_reference", None) is None:
         projector = model._projector.inside
         index, codes = projector.index, projector.training_codes
-        fitted = _fitted(model, codes, projector.residuals(index.samples, codes))
-        links = getattr(model, "_links", None)
-        model._outlier_reference = refer(index.samples, fitted, index, links)
+        X = index.samples
+        if not sp.issparse(X):
+            X = np.ascontiguousarray(X)  # rows are taken many times, which is slow from columns
+        fitted = _fitted(model, codes, projector.residuals(X, codes))
+        model._outlier_reference = refer(X, fitted, index, getattr(model, "_links", None))
     reference: Reference = model._outlier_reference
     return reference
 

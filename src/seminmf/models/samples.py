@@ -56,6 +56,10 @@ def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> An
     """By scikit-learn's rules and errors, but for what is no finite number, where our remedy is
     named.
     """
+    new = not options.get("reset", True)
+    if new and _is_taken(estimator, X, 1) and X.shape[1] == estimator.n_features_in_:
+        _check_size(X, getattr(estimator, "_unit", None))
+        return X
     _check_table(X)
     if sp.issparse(X):
         check_indices("X", X)
@@ -71,7 +75,7 @@ def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> An
         )  # fmt: skip
     if not gaps:
         _check_finite(found, getattr(estimator, "feature_names_in_", None))
-    if not options.get("reset", True):
+    if new:
         _check_size(found, getattr(estimator, "_unit", None))
     return _narrow(found)
 
@@ -236,17 +240,21 @@ def _check_source(estimator: Any, source: Any, max_memory: int | None, reset: bo
 
 
 def _check_array(estimator: Any, X: Any, gaps: bool = False) -> Any:
-    """X as an array or CSR, with scikit-learn's errors for what it does not take.
-
-    scikit-learn needs 0.2 ms to hand an array back as it is. Where one look tells that it will, it
-    is not asked: no names of features, a type of numbers that we take, and all of them finite.
-    """
-    if type(X) is np.ndarray and X.ndim == 2 and X.dtype in DTYPES:
-        named = hasattr(estimator, "feature_names_in_")
-        if len(X) >= 2 and X.size and not named and _all_finite(X):
-            estimator.n_features_in_ = X.shape[1]
-            return X
+    """X as an array or CSR, with scikit-learn's errors for what it does not take."""
+    if _is_taken(estimator, X, 2):
+        estimator.n_features_in_ = X.shape[1]
+        return X
     return _validated(estimator, X, gaps, ensure_min_samples=2)
+
+
+def _is_taken(estimator: Any, X: Any, least: int) -> bool:
+    """Whether scikit-learn, which needs 0.2 ms for that, would hand this array back as it is.
+
+    There are no names of features, a type of numbers that we take, and all of them finite.
+    """
+    plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in DTYPES
+    named = hasattr(estimator, "feature_names_in_")
+    return bool(plain and len(X) >= least and X.size and not named and _all_finite(X))
 
 
 def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.cluster import KMeans
 
 from .._types import FloatArray, IntArray
-from ..compiled.threads.scikit_learn import ScikitLearn
+from ..compiled.kmeans import kmeans
+from ..compiled.threads.cores import AtWork
 from ..models.certificate import matched_cosines
 from ..models.clustering import FactorKMeans
 
@@ -55,8 +55,6 @@ def _agreed(labels: IntArray, n_clusters: int) -> IntArray:
         members[~here] = members[here].mean(axis=0)
         columns.append(members - members.mean(axis=0))
     together = np.hstack(columns)
-    with ScikitLearn():
+    with AtWork():
         leading = np.linalg.eigh(together.T @ together)[1][:, -n_clusters:]
-        search = KMeans(n_clusters, n_init=_STARTS, random_state=0).fit(together @ leading)
-    found: IntArray = search.labels_.astype(np.int64)
-    return found
+        return kmeans(together @ leading, n_clusters, 0, _STARTS).labels

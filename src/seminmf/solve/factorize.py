@@ -241,14 +241,14 @@ class _Beginning:
     def _from_data(self, engine: Engine) -> starts.Start:
         """A start that looks at the data."""
         plan, k, rng = self.plan, self.plan.n_components, self._rng
-        if plan.init == "kmeans":
-            return starts.kmeans_start(engine, k, self._share, rng)
         if plan.init == "exemplar":
             return starts.exemplar_start(engine, k, rng)
         refine = plan.alpha == 0 and plan.loss.quadratic
         found = self._known_directions(engine)
         if found is None:
             found = leading_axes(engine, k, self._weights, rng, more=refine)
+        if plan.init == "kmeans":
+            return starts.kmeans_start(engine, k, self._share, found, rng)
         if plan.nonnegative:
             start = starts.nonnegative_svd_start(engine, k, self._weights, found)
         else:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
+from ..compiled.kmeans import kmeans
 from ..data import Engine, power_of_two
 from ..data.axes import Axes
 from ..data.samples import weighted_median
@@ -253,19 +254,20 @@ def _median(engine: Engine, values: FloatArray, share: FloatArray | None) -> flo
 
 
 def kmeans_start(
-    engine: Engine, k: int, share: FloatArray | None, rng: np.random.RandomState
+    engine: Engine, k: int, share: FloatArray | None, found: Axes, rng: np.random.RandomState
 ) -> Start:
     """The centres of k-means as the basis; codes by least squares, with more on the own centre.
 
-    Bare indicators would not do for the robust graph penalty: where neighbours have the very same
-    code their edge has length zero and enormous weight, and reweighting never parts them again.
+    Clusters are looked for along the leading directions ``found``. Bare indicators would not do for
+    the robust graph penalty: where neighbours have the very same code their edge has length zero
+    and enormous weight, and reweighting never parts them again.
     """
-    centres, labels = engine.clusters(k, share, rng.randint(2**31 - 1))
-    basis = np.ascontiguousarray(centres.T, engine.dtype)
+    clusters = kmeans(found[1], k, rng.randint(2**31 - 1), weights=share)
+    basis = np.ascontiguousarray(found[0] @ clusters.centres.T, engine.dtype)
     lengths = np.linalg.norm(basis, axis=0)
     basis[:, lengths < _TOO_SHORT * lengths.max()] = 0
     codes = 0.5 * least_squares_codes(engine, basis)
-    codes[np.arange(engine.n_samples), labels] += 0.5
+    codes[np.arange(engine.n_samples), clusters.labels] += 0.5
     return basis, codes
 
 

@@ -166,7 +166,7 @@ def _clustering(about: Subject, codes: FloatArray) -> tuple[IntArray, FloatArray
         # Fewer different codes than clusters: some clusters stay empty, and are not shown.
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = find_clusters(about.factorizer, codes, codes.shape[1], _SEED)
-    return found.labels, found.centres, _SEED
+    return found.partition.labels, found.centres, _SEED
 
 
 def _cluster(

@@ -1,0 +1,331 @@
+"""k-means: as many centres as are asked for, from which the samples are as near as can be.
+
+A start chooses samples one after the other, each the best of a few that are drawn with their
+squared distances from those before (greedy k-means++); then samples go to their nearest centres,
+and centres to the means of their samples, until nobody moves (Lloyd). Of several starts the one
+with the least sum of squares is taken.
+
+Samples lie in tiles, so that a centre is compared with as many of them at once as a vector has
+lanes, by differences: squares that are expanded lose the digits of near samples. Threads share
+blocks of tiles, whose sums are added up in their order: digits do not depend on who did what.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+
+from .._types import FloatArray, IntArray
+from .jit import borrowing, part_of_compiled
+from .loops import add_to, clear, copy, sum_of
+from .simd.tiles import TILE, nearer_in_tile
+from .structures import Structure
+from .threads.phases import barrier, done, enter, leave, take
+from .threads.team import Team
+from .views import line_of, matrix_at, part, rows_of
+
+# A start ends after so many rounds, or when the squares of the steps of all centres come to less
+# than such a share of the mean square, per feature, of what parts a sample from its centre.
+_ROUNDS, _STILL = 300, 1e-4
+# A sample is where its centre is, if the square of their distance is less than such a share of its
+# own: more is not known of a mean.
+_SAME = 1e-26
+# Tiles of a block: at least so many, and so many blocks at most, each of which has sums of its own.
+_FEWEST_TILES, _MOST_BLOCKS = 32, 64
+# Places of ``state``: what comes next, whose candidates are how many, and what was found.
+_STEP, _TRIED, _OVER, _LAST, _ROUND = range(5)
+_REAL, _WHOLE, _LABEL = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.int32)
+
+
+class Partition(NamedTuple):
+    """Samples parted by their nearest centres."""
+
+    centres: FloatArray
+    labels: IntArray
+    inertia: float
+    """The sum of the squares of the distances to the centres, times weights."""
+    rounds: int
+
+
+class _Search(Structure):
+    """Samples, as rows and in tiles, and what there is of a start.
+
+    ``draws``: numbers from 0 to 1, a row for each centre. ``trials``: squares to the nearest centre
+    if a candidate were one, and ``squares`` as they are. ``sums``, ``sizes`` and ``losses`` have
+    rows for the blocks.
+    """
+
+    fields = (
+        "rows", "weights", "tiles", "block", "draws", "candidates", "trials", "potentials",
+        "centres", "labels", "squares", "sums", "sizes", "losses", "moved", "state",
+    )  # fmt: skip
+
+
+class _Seat(Structure):
+    """What one thread needs for itself: squares of two centres, and the nearest of all."""
+
+    fields = ("leads", "limits", "pair", "least", "nearest")
+
+
+@part_of_compiled
+def _try(search, seat, block):
+    """Squares to the nearest of the centres and each candidate, for the samples of a block."""
+    n, tried, pair, limits = search.rows.shape[0], search.state[_TRIED], seat.pair, seat.limits
+    tiles, candidates, trials = search.tiles, search.candidates, line_of(search.trials)
+    totals = line_of(rows_of(search.potentials, block, block + 1))
+    first = block * search.block
+    clear(totals)
+    for tile in range(first, min(first + search.block, tiles.shape[0])):
+        begin = tile * TILE
+        stop = min(begin + TILE, n)
+        squares, weights = part(search.squares, begin, stop), part(search.weights, begin, stop)
+        for c in range(0, tried, 2):
+            other = min(c + 1, tried - 1)
+            nearer_in_tile(candidates, c, other, tiles, tile, limits, pair)
+            for place in range(other - c + 1):
+                trial = part(trials, (c + place) * n + begin, (c + place) * n + stop)
+                found = part(line_of(pair), place * TILE, (place + 1) * TILE)
+                for lane in range(stop - begin):
+                    trial[lane] = min(found[lane], squares[lane])
+                # In a loop of its own: see `measures`.
+                total = 0.0
+                for lane in range(stop - begin):
+                    total += weights[lane] * trial[lane]
+                totals[c + place] += total
+
+
+@part_of_compiled
+def _choose(search):
+    """The best candidate becomes the next centre, and others are drawn."""
+    state, rows, weights, squares = search.state, search.rows, search.weights, search.squares
+    totals, candidates, n = search.potentials, search.candidates, search.rows.shape[0]
+    best, least = 0, np.inf
+    for c in range(state[_TRIED]):
+        total = 0.0
+        for block in range(totals.shape[0]):
+            total += totals[block, c]
+        if total < least:
+            best, least = c, total
+    copy(rows_of(candidates, best, best + 1), rows_of(search.centres, state[_STEP], n))
+    copy(rows_of(search.trials, best, best + 1), matrix_at(squares, 0, 1, n))
+    state[_STEP] += 1
+    state[_TRIED] = totals.shape[1]
+    if state[_STEP] == search.centres.shape[0]:
+        return
+    for c in range(state[_TRIED]):
+        # The sample at which the sum of the squares reaches what was drawn.
+        wanted, block = search.draws[state[_STEP], c] * least, 0
+        while block < totals.shape[0] - 1 and totals[block, best] <= wanted:
+            wanted -= totals[block, best]
+            block += 1
+        begin = block * search.block * TILE
+        chosen = begin
+        for i in range(begin, min(begin + search.block * TILE, n)):
+            share = weights[i] * squares[i]
+            if share > 0 and wanted >= 0:
+                chosen = i
+            wanted -= share
+        copy(rows_of(rows, chosen, chosen + 1), rows_of(candidates, c, c + 1))
+
+
+@part_of_compiled
+def _assign(search, seat, block):
+    """The nearest centre of each sample of a block, and sums of the samples of each centre."""
+    limits, least, nearest, pair = seat.limits, seat.least, seat.nearest, line_of(seat.pair)
+    tiles, rows, centres = search.tiles, line_of(search.rows), search.centres
+    (n, d), k = search.rows.shape, centres.shape[0]
+    sums = line_of(rows_of(search.sums, block * k, (block + 1) * k))
+    sizes = line_of(rows_of(search.sizes, block, block + 1))
+    loss, moved, first = 0.0, 0, block * search.block
+    clear(sums)
+    clear(sizes)
+    for tile in range(first, min(first + search.block, tiles.shape[0])):
+        for lane in range(TILE):
+            least[lane], nearest[lane] = np.inf, 0
+        for c in range(0, k, 2):
+            nearer_in_tile(centres, c, min(c + 1, k - 1), tiles, tile, limits, seat.pair)
+            for place in range(2):
+                found = part(pair, place * TILE, (place + 1) * TILE)
+                for lane in range(TILE):
+                    nearer = found[lane] < least[lane]
+                    least[lane] = found[lane] if nearer else least[lane]
+                    nearest[lane] = c + place if nearer else nearest[lane]
+        begin = tile * TILE
+        stop = min(begin + TILE, n)
+        labels, squares = part(search.labels, begin, stop), part(search.squares, begin, stop)
+        weights = part(search.weights, begin, stop)
+        for lane in range(stop - begin):
+            c, weight = nearest[lane], weights[lane]
+            moved += c != labels[lane]
+            labels[lane], squares[lane] = c, least[lane]
+            loss += weight * least[lane]
+            sizes[c] += weight
+            total = part(sums, c * d, (c + 1) * d)
+            row = part(rows, (begin + lane) * d, (begin + lane + 1) * d)
+            for f in range(d):
+                total[f] += weight * row[f]
+    search.losses[block], search.moved[block] = loss, moved
+
+
+@part_of_compiled
+def _farthest(search):
+    """The sample that is farthest from its centre; −1 if all are where theirs are."""
+    found, most = 0, 0.0
+    for i in range(search.rows.shape[0]):
+        share = search.weights[i] * search.squares[i]
+        if share > most:
+            found, most = i, share
+    length = 0.0
+    for f in range(search.rows.shape[1]):
+        length += search.rows[found, f] ** 2
+    return found if search.squares[found] > _SAME * length else -1
+
+
+@part_of_compiled
+def _move(search):
+    """Centres go to the means of their samples; those that have none, to the farthest samples."""
+    state, centres, losses, moved = search.state, search.centres, search.losses, search.moved
+    (k, d), rows = centres.shape, search.rows
+    sums, sizes = rows_of(search.sums, 0, k), line_of(rows_of(search.sizes, 0, 1))
+    for block in range(1, losses.shape[0]):
+        losses[0] += losses[block]
+        moved[0] += moved[block]
+        add_to(sums, rows_of(search.sums, block * k, (block + 1) * k))
+        add_to(rows_of(search.sizes, 0, 1), rows_of(search.sizes, block, block + 1))
+    state[_ROUND] += 1
+    for c in range(k):
+        i = -1 if sizes[c] > 0 or state[_LAST] else _farthest(search)
+        if i >= 0:
+            weight, before = search.weights[i], search.labels[i]
+            search.squares[i], search.labels[i] = 0.0, c
+            sizes[before] -= weight
+            sizes[c] = weight
+            for f in range(d):
+                sums[before, f] -= weight * rows[i, f]
+                sums[c, f] = weight * rows[i, f]
+            moved[0] += 1
+    state[_OVER] = moved[0] == 0 or state[_LAST]
+    if state[_OVER]:
+        return
+    change = 0.0
+    least = _STILL * losses[0] / (d * sum_of(sizes))
+    for c in range(k):
+        for f in range(d if sizes[c] > 0 else 0):
+            mean = sums[c, f] / sizes[c]
+            change += (mean - centres[c, f]) ** 2
+            centres[c, f] = mean
+    state[_LAST] = change <= least or state[_ROUND] >= _ROUNDS
+
+
+@borrowing
+def _search_from(call, number, seat, search):
+    """One start; returns the offers of `barrier`."""
+    if not enter(call, number, seat):
+        return 0
+    offers, phase, state = 0, 0, search.state
+    blocks, chosen = search.losses.shape[0], 2 * search.draws.shape[0]
+    while not state[_OVER]:
+        spreads = phase < chosen
+        block = take(call, phase)
+        while block < blocks:
+            if spreads:
+                _try(search, seat, block)
+            else:
+                _assign(search, seat, block)
+            done(call, phase)
+            block = take(call, phase)
+        offers += barrier(call, phase, blocks)
+        if take(call, phase + 1) == 0:
+            if spreads:
+                _choose(search)
+            else:
+                _move(search)
+            done(call, phase + 1)
+        offers += barrier(call, phase + 1, 1)
+        phase += 2
+    return offers + leave(call, number, seat)
+
+
+@borrowing
+def _fill_squares(tiles, centres, seat, squares):
+    n, k = squares.shape
+    pair = seat.pair
+    for tile in range(tiles.shape[0]):
+        begin = tile * TILE
+        for c in range(0, k, 2):
+            other = min(c + 1, k - 1)
+            nearer_in_tile(centres, c, other, tiles, tile, seat.limits, pair)
+            for place in range(other - c + 1):
+                for lane in range(min(n - begin, TILE)):
+                    squares[begin + lane, c + place] = pair[place, lane]
+
+
+@lru_cache(maxsize=1)
+def _a_seat() -> _Seat:
+    """Of which there are others; see `Structure.fresh`."""
+    return _Seat(
+        leads=True, limits=(_REAL, 2), pair=(_REAL, 2, TILE), least=(_REAL, TILE),
+        nearest=(_WHOLE, TILE),
+    )  # fmt: skip
+
+
+def _tiles(rows: FloatArray) -> FloatArray:
+    """Of the rows, and zeros to fill the last one."""
+    n, d = rows.shape
+    count = -(-n // TILE)
+    tiles = np.zeros((count, d, TILE))
+    whole = n // TILE
+    tiles[:whole] = rows[: whole * TILE].reshape(whole, TILE, d).transpose(0, 2, 1)
+    if whole < count:
+        tiles[whole, :, : n - whole * TILE] = rows[whole * TILE :].T
+    return tiles
+
+
+def squared_distances(points: FloatArray, centres: FloatArray) -> FloatArray:
+    """Of each point to each centre, as k-means sees them."""
+    rows, centres = (np.ascontiguousarray(some, _REAL) for some in (points, centres))
+    squares = np.empty((len(rows), len(centres)))
+    _fill_squares(_tiles(rows), centres, _a_seat().fresh(), squares)
+    return squares
+
+
+def kmeans(
+    points: FloatArray, count: int, seed: int, starts: int = 1, weights: FloatArray | None = None,
+    centres: FloatArray | None = None,
+) -> Partition:  # fmt: skip
+    """The best of so many starts with ``count`` centres, or the one from given ``centres``."""
+    rows = np.ascontiguousarray(points, _REAL)
+    (n, d), tiles, rng = rows.shape, _tiles(rows), np.random.default_rng(seed)
+    block = max(_FEWEST_TILES, -(-len(tiles) // _MOST_BLOCKS))
+    blocks, tried = -(-len(tiles) // block), 2 + int(log(count))
+    shares = np.ones(n) if weights is None else np.ascontiguousarray(weights, _REAL)
+    until, chosen = np.cumsum(shares), count if centres is None else 0
+    search = _Search(
+        rows=rows, weights=shares, tiles=tiles, block=block, draws=(_REAL, chosen, tried),
+        candidates=(_REAL, tried, d), trials=(_REAL, tried, n), potentials=(_REAL, blocks, tried),
+        centres=(_REAL, count, d), labels=(_LABEL, n), squares=(_REAL, n),
+        sums=(_REAL, blocks * count, d), sizes=(_REAL, blocks, count), losses=(_REAL, blocks),
+        moved=(_WHOLE, blocks), state=(_WHOLE, 5),
+    )  # fmt: skip
+    best: Partition | None = None
+    with Team(float(rows.size) * count, blocks) as team:
+        seats = [_a_seat().fresh() for _ in range(team.crew.helpers + 1)]
+        for seat in seats[1:]:
+            seat.set_integers(leads=0)
+        for _ in range(starts if centres is None else 1):
+            search.labels[:], search.squares[:], search.state[:] = -1, np.inf, 0
+            if centres is None:
+                search.draws[:] = rng.random((count, tried))
+                first = np.searchsorted(until, search.draws[0, 0] * until[-1], side="right")
+                search.candidates[0], search.state[_TRIED] = rows[min(first, n - 1)], 1
+            else:
+                search.centres[:] = centres
+            team.call(_search_from, seats, (search,), 2 * (chosen + _ROUNDS + 1))
+            loss, rounds = float(search.losses[0]), int(search.state[_ROUND])
+            if best is None or loss < best.inertia:
+                best = Partition(search.centres.copy(), search.labels.copy(), loss, rounds)
+    assert best is not None
+    return best
