@@ -64,11 +64,10 @@ TESTS: dict[str, tuple[str, str]] = {
 }
 
 COMPILED = [
-    Mutant("residual without its cross term", "compiled/iteration.py",
-           "square, added, beside = squares[i] + fit[i], zero, zero",
-           "square, added, beside = squares[i], zero, zero", "cd-plain"),
+    Mutant("residual without its cross term", "compiled/codes.py",
+           "square = squares[i] + fit[r]", "square = squares[i]", "cd-plain"),
     Mutant("residuals never recomputed", "compiled/iteration.py",
-           "if any_lost:", "if any_lost and stop < start:", "exact"),
+           "if lost:", "if lost and stop < start:", "exact"),
     Mutant("loss not added up", "compiled/iteration.py",
            "run.sums.losses[shard] += measure(", "run.sums.losses[shard] = measure(", "large"),
     Mutant("weights left out of the moments", "compiled/iteration.py",

@@ -208,7 +208,7 @@ class Rows:
         self._run = state.Run(
             samples=samples, cuts=self._cuts, graph=graph.structure,
             terms=terms.structure, sums=self._sums, kernels=NO_KERNELS,
-            phi=(dtype, n if self._coupled else 0, width), fit=(dtype, n),
+            phi=(dtype, n if self._coupled else 0, width), left=(dtype, n),
             gathered=(dtype, gathered, m), solving=no_basis_room(),
         )  # fmt: skip
         gathers = engine.storage.gathers and not keeps
