@@ -184,6 +184,7 @@ def codes_update(run, room, order, bounds, phi, omega, old, new, step):
     f, rest = rows_of(tiles, 5 * k, 5 * k + width), (5 * k + width) * TILE
     stiffness, scale = part(line, rest, rest + TILE), part(line, rest + TILE, rest + 2 * TILE)
     totals = part(line, rest + 2 * TILE, rest + 3 * TILE)
+    goal, slopes, opposite = line_of(pull), line_of(f), line_of(push)
     if rule == MULTIPLY:
         _by_sign(omega, room.sizes, room.columns, room.split)
     else:
@@ -220,9 +221,9 @@ def codes_update(run, room, order, bounds, phi, omega, old, new, step):
                 )  # fmt: skip
         if rule == DESCEND:
             if tied:
-                for q in range(k):
-                    for r in range(TILE):
-                        pull[q, r] += f[q, r] - push[q, r]
+                # In one line, because only that becomes vectors.
+                for place in range(k * TILE):
+                    goal[place] += slopes[place] - opposite[place]
                 invert_tile(omega, stiffness, inverse)
             for _ in range(step.sweeps):
                 descend_tile(omega, pull if tied else f, stiffness, inverse, v)

@@ -214,9 +214,10 @@ def _edges(call, phase, run, room, new):
     while item < items:
         first = item * EDGES_PER_ITEM
         stop = min(first + EDGES_PER_ITEM, count)
+        terms = run.terms
         run.sums.edges[item] = weigh_edges(
-            run.kernels.weigh_edges, run.graph, run.terms, first, stop, new.codes, new.edges,
-            room.lengths,
+            run.kernels.weigh_edges, run.graph, terms.graph, terms.graph_parameters,
+            terms.edge_floor, first, stop, new.codes, new.edges, room.lengths,
         )  # fmt: skip
         done(call, phase)
         item = take(call, phase)

@@ -38,8 +38,10 @@ def kkt_residual(
     """The larger of the two relative residuals described above, at ``factors`` = (U, V)."""
     objective, basis, codes, _ = objective.with_ordinary(*factors)
     codes = codes if graph is None else graph.with_neighbours(codes)
-    sums = engine.summed(_sums, objective, engine, graph, share, basis, codes, residuals)
-    return _kkt(objective, basis, sums, rule)
+    exact = basis.astype(np.float64, copy=False)
+    omega = exact.T @ exact
+    sums = engine.summed(_sums, objective, engine, graph, share, basis, omega, codes, residuals)
+    return _kkt(objective, Basis.known(exact, omega), sums, rule)
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ def _sums(
     graph: Any,
     share: FloatArray | None,
     basis: FloatArray,
+    omega: FloatArray,
     codes: FloatArray,
     residuals: FloatArray,
 ) -> Sums:
@@ -72,8 +75,7 @@ def _sums(
     In double precision, whose range no curvature leaves.
     """
     codes, k = np.ascontiguousarray(codes), basis.shape[1]
-    exact = basis.astype(np.float64, copy=False)
-    omega, penalty, alpha = exact.T @ exact, objective.penalty, float(objective.alpha)
+    penalty, alpha = objective.penalty, float(objective.alpha)
     weights = objective.loss.weights(residuals, objective.floors.residual, share)
     weights = weights.astype(np.float64, copy=False)
     nothing = np.zeros(0)
@@ -81,7 +83,7 @@ def _sums(
         structure, edges = no_graph(codes.dtype), np.zeros(0, codes.dtype)
     else:
         structure = graph.structure
-        edges = graph.measure(codes, objective.terms(codes.dtype, 0.0))[1]
+        edges = graph.measure(codes, objective)[1]
 
     def visit(rows: slice, visited: Visited) -> FloatArray:
         """Moment and gram one below the other, and under them the two terms of r_V²."""
@@ -108,10 +110,10 @@ def _sums(
     return Sums(step, size, found[: len(basis)], found[len(basis) : -2])
 
 
-def _kkt(objective: Objective, basis: FloatArray, sums: Sums, rule: BasisRule) -> float:
+def _kkt(objective: Objective, now: Basis, sums: Sums, rule: BasisRule) -> float:
     """From what all rows contribute."""
-    moment, gram, basis = sums.moment, sums.gram, basis.astype(np.float64, copy=False)
-    beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
+    moment, gram, basis = sums.moment, sums.gram, now.U
+    beta, floor = objective.beta, objective.floors.basis
     system = gram.astype(np.float64)
     diagonal = system.reshape(-1)[:: len(system) + 1]
     diagonal += now.ridge(beta, floor)
