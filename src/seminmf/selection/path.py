@@ -193,7 +193,7 @@ def _ahead(strength: float, models: list[Any], parts: Any) -> tuple[FloatArray, 
 
 def _row(model: Any, squares: float, seconds: float) -> dict[str, Any]:
     loss = model.loss_.total(model.residuals_, None)
-    basis = model.beta_ * float(np.linalg.norm(model.components_, axis=1).sum())
+    basis = model.beta_ * float(np.sqrt(np.square(model.components_).sum(axis=1)).sum())
     return {
         "objective": model.objective_,
         "loss": loss,
