@@ -130,7 +130,7 @@ COMPILED = [
     Mutant("penalty of the last edges only", "compiled/edges.py",
            "penalty += measure(", "penalty = measure(", "large"),
     Mutant("extrapolation backwards", "compiled/loops.py",
-           "v[i] + eta * (v[i] - y[i])", "v[i] - eta * (v[i] - y[i])", "extrapolated"),
+           "v[i] + eta * (v[i] - last[i])", "v[i] - eta * (v[i] - last[i])", "extrapolated"),
     Mutant("extrapolation below zero", "compiled/loops.py",
            "y[i] = max(codes.dtype.type(0), v[i]", "y[i] = max(codes.dtype.type(-1), v[i]",
            "extrapolated"),

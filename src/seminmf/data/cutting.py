@@ -7,7 +7,7 @@ own, and a chunk is what an iteration with a graph finishes before it goes on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -83,11 +83,6 @@ def _evenly(last: int, count: int) -> IntArray:
     return np.array([0, last]) if count == 1 else np.linspace(0, last, count + 1).astype(np.int64)
 
 
-# Neither is changed by whoever takes it, and small fits come by the thousand.
-_kept = lru_cache(maxsize=32)
-
-
-@_kept
 def cut_rows(
     n_samples: int, n_features: int, n_components: int, block_rows: int | None = None
 ) -> Cuts:
@@ -109,7 +104,6 @@ def cut_visits(start: int, stop: int, n_features: int) -> list[slice]:
     return [slice(*ends) for ends in pairwise((start + _evenly(n_samples, count)).tolist())]
 
 
-@_kept
 def chunk_bounds(n_samples: int, n_features: int, n_components: int) -> IntArray:
     """Where the chunks begin and end in which the samples of a graph are gone through."""
     entries, fewest = _OWN_BLOCK
