@@ -65,11 +65,10 @@ TESTS: dict[str, tuple[str, str]] = {
 }
 
 COMPILED = [
-    Mutant("residual without its cross term", "compiled/iteration.py",
-           "square, added, beside = squares[i] + fit[i], zero, zero",
-           "square, added, beside = squares[i], zero, zero", "cd-plain"),
+    Mutant("residual without its cross term", "compiled/codes.py",
+           "square = squares[i] + fit[r]", "square = squares[i]", "cd-plain"),
     Mutant("residuals never recomputed", "compiled/iteration.py",
-           "if any_lost:", "if any_lost and stop < start:", "exact"),
+           "if lost:", "if lost and stop < start:", "exact"),
     Mutant("loss not added up", "compiled/iteration.py",
            "run.sums.losses[shard] += measure(", "run.sums.losses[shard] = measure(", "large"),
     Mutant("weights left out of the moments", "compiled/iteration.py",
@@ -101,7 +100,8 @@ COMPILED = [
     Mutant("stiffness not inverted", "compiled/codes.py",
            "scale[r] = 1 / scale[r]", "scale[r] = 1 * scale[r]", "mu"),
     Mutant("push has the wrong sign", "compiled/codes.py",
-           "pull[q, r] += f[q, r] - push[q, r]", "pull[q, r] += f[q, r] + push[q, r]", "penalty"),
+           "goal[place] += slopes[place] - opposite[place]",
+           "goal[place] += slopes[place] + opposite[place]", "penalty"),
     Mutant("one sweep too many", "compiled/codes.py",
            "for _ in range(step.sweeps):", "for _ in range(step.sweeps + 1):", "penalty"),
     Mutant("multiplies the new instead of the old code", "compiled/codes.py",
@@ -131,7 +131,7 @@ COMPILED = [
     Mutant("penalty of the last edges only", "compiled/edges.py",
            "penalty += measure(", "penalty = measure(", "large"),
     Mutant("extrapolation backwards", "compiled/loops.py",
-           "v[i] + eta * (v[i] - y[i])", "v[i] - eta * (v[i] - y[i])", "extrapolated"),
+           "v[i] + eta * (v[i] - last[i])", "v[i] - eta * (v[i] - last[i])", "extrapolated"),
     Mutant("extrapolation below zero", "compiled/loops.py",
            "y[i] = max(codes.dtype.type(0), v[i]", "y[i] = max(codes.dtype.type(-1), v[i]",
            "extrapolated"),

@@ -12,6 +12,8 @@ Samples are handled in tiles of ``TILE`` that are stored transposed: the innermo
 over independent samples with a constant trip count, whatever the number of components is.
 """
 
+import numpy as np
+
 from .apart import Apart
 from .jit import inner
 from .loops import clear
@@ -135,6 +137,26 @@ def _add_penalty(terms, share, order, start, count, weight, v, scale, push, stif
             push[q, r] *= factor
 
 
+@inner
+def _leave(run, order, first, count, omega, v, fit, added):
+    """What is left of the samples of a tile: ‖x‖² + ``fit``, negative where sums have cancelled it.
+
+    What is added up is ‖x‖² and products of parts, (Σ_q v_q ‖u_q‖)² together at most.
+    """
+    left, squares = run.left, run.samples.squares
+    cancellation, lost = left.dtype.type(run.terms.cancellation), left.dtype.type(-1)
+    clear(added)
+    for q in range(v.shape[0]):
+        size = np.sqrt(omega[q, q])
+        for r in range(TILE):
+            added[r] += size * v[q, r]
+    for r in range(count):
+        i = order[first + r]
+        square = squares[i] + fit[r]
+        cancelled = square < cancellation * (squares[i] + added[r] * added[r])
+        left[i] = lost if cancelled else square
+
+
 @Apart
 def codes_update(run, room, order, bounds, phi, omega, old, new, step):
     """Codes of the samples in ``order``, by the rule of the ``step``, into ``new``.
@@ -144,10 +166,10 @@ def codes_update(run, room, order, bounds, phi, omega, old, new, step):
     reads those of the neighbours as they are now; the multiplicative rule reads all from ``old``.
     Weights are those of ``old``.
 
-    ``fit`` receives v Ω vᵀ − 2 v·φ, which is ‖x − Uv‖² − ‖x‖².
+    ``left`` receives ‖x − Uv‖² = ‖x‖² + v Ω vᵀ − 2 v·φ, see `_leave`.
     """
     k, width, dtype = omega.shape[0], phi.shape[1], omega.dtype
-    rule, fit, tiles, line = step.rule, run.fit, room.tiles, line_of(room.tiles)
+    rule, tiles, line = step.rule, room.tiles, line_of(room.tiles)
     alpha = dtype.type(step.alpha)
     penalized = step.penalty > 0 and rule != MEASURE
     tied = (alpha > 0 or penalized) and rule != MEASURE
@@ -162,6 +184,7 @@ def codes_update(run, room, order, bounds, phi, omega, old, new, step):
     f, rest = rows_of(tiles, 5 * k, 5 * k + width), (5 * k + width) * TILE
     stiffness, scale = part(line, rest, rest + TILE), part(line, rest + TILE, rest + 2 * TILE)
     totals = part(line, rest + 2 * TILE, rest + 3 * TILE)
+    goal, slopes, opposite = line_of(pull), line_of(f), line_of(push)
     if rule == MULTIPLY:
         _by_sign(omega, room.sizes, room.columns, room.split)
     else:
@@ -198,9 +221,9 @@ def codes_update(run, room, order, bounds, phi, omega, old, new, step):
                 )  # fmt: skip
         if rule == DESCEND:
             if tied:
-                for q in range(k):
-                    for r in range(TILE):
-                        pull[q, r] += f[q, r] - push[q, r]
+                # In one line, because only that becomes vectors.
+                for place in range(k * TILE):
+                    goal[place] += slopes[place] - opposite[place]
                 invert_tile(omega, stiffness, inverse)
             for _ in range(step.sweeps):
                 descend_tile(omega, pull if tied else f, stiffness, inverse, v)
@@ -210,8 +233,8 @@ def codes_update(run, room, order, bounds, phi, omega, old, new, step):
                     before[q, r] = v[q, r]
             _multiply(room, f, pull, push, stiffness, before, step.root, v)
         fit_tile(omega, f, v, totals)
-        for r in range(count):
-            fit[order[first + r]] = totals[r]
+        # φ is not needed any more.
+        _leave(run, order, first, count, omega, v, totals, part(line_of(f), 0, TILE))
         if rule != MEASURE:
             save(new.codes, order, first, count, v)
         first += count

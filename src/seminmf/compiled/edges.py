@@ -26,11 +26,11 @@ def _squared_distances(codes, pairs, squares):
 
 
 @partial(Apart, returns=types.float64)
-def edge_weights(graph, terms, first, stop, codes, edges, room):
+def edge_weights(graph, loss, parameters, floor, first, stop, codes, edges, room):
     """Graph penalty Σ w ρ(‖v_i − v_j‖) over the edges in ``pairs[first:stop]``, and their weights.
 
-    Both entries of an edge receive w ρ'(t)/2t, with t not below the floor. ``room``: three times
-    `EDGES_AT_ONCE`.
+    ρ is the ``loss`` at this address. Both entries of an edge receive w ρ'(t)/2t, with t not below
+    the floor. ``room``: three times `EDGES_AT_ONCE`.
     """
     penalty = 0.0
     lengths, base = part(room, 0, EDGES_AT_ONCE), part(room, EDGES_AT_ONCE, 2 * EDGES_AT_ONCE)
@@ -44,9 +44,7 @@ def edge_weights(graph, terms, first, stop, codes, edges, room):
         # A loop of its own, because roots are slow unless they are vectors.
         for b in range(count):
             lengths[b] = np.sqrt(lengths[b])
-        penalty += measure(
-            terms.graph, count, lengths, base, 1, terms.edge_floor, terms.graph_parameters, weights
-        )
+        penalty += measure(loss, count, lengths, base, 1, floor, parameters, weights)
         for b in range(count):
             edges[np.uint64(pairs[b, 2])] = weights[b]
             edges[np.uint64(pairs[b, 3])] = weights[b]
@@ -57,7 +55,10 @@ def edge_weights(graph, terms, first, stop, codes, edges, room):
 weigh_edges = edge_weights.call
 
 
-def weigh_all_edges(graph, terms, codes, edges):
-    """`edge_weights` of all edges, called from Python."""
-    room = np.empty(3 * EDGES_AT_ONCE, codes.dtype)
-    return edge_weights(graph, terms, 0, graph.pairs.shape[0], codes, edges, room)
+def weigh_all_edges(graph, objective, codes, edges):
+    """`edge_weights` of all edges for an objective, called from Python."""
+    room, loss = np.empty(3 * EDGES_AT_ONCE, codes.dtype), objective.graph.block(codes.dtype)
+    return edge_weights(
+        graph, loss.address, loss.parameters, objective.floors.edge, 0, graph.pairs.shape[0], codes,
+        edges, room,
+    )  # fmt: skip

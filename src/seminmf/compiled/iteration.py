@@ -46,28 +46,13 @@ def _rows_of_block(run, room, start, stop, origin, again):
 
 @inner
 def _residuals(run, room, rows, start, stop, basis, point):
-    """Lengths of the residuals of a block, from ``fit``; from X where sums have cancelled them.
-
-    What is added up is ‖x‖² and products of parts, (Σ_q v_q ‖u_q‖)² together at most.
-    """
-    squares, fit, lengths, codes = run.samples.squares, run.fit, point.residuals, point.codes
-    zero, one, lost = lengths.dtype.type(0), lengths.dtype.type(1), room.spare
-    cancellation, sizes = lengths.dtype.type(run.terms.cancellation), room.sizes
-    k, any_lost = codes.shape[1], False
-    for q in range(k):
-        sizes[0, q] = np.sqrt(basis.omega[q, q])
+    """Lengths of the residuals of a block, from ``left``; from X where sums have cancelled them."""
+    left, lengths, lost = run.left, point.residuals, False
     for i in range(start, stop):
-        square, added, beside = squares[i] + fit[i], zero, zero
-        # Two sums, of which neither has to wait for the other.
-        for q in range(0, k - 1, 2):
-            added += sizes[0, q] * codes[i, q]
-            beside += sizes[0, q + 1] * codes[i, q + 1]
-        added += beside + (sizes[0, k - 1] * codes[i, k - 1] if k % 2 else zero)
-        lost[i - start] = one if square < cancellation * (squares[i] + added * added) else zero
-        any_lost = any_lost or lost[i - start] != zero
-        lengths[i] = np.sqrt(max(square, zero))
-    if any_lost:
-        exact_residuals(run.samples, rows, start, stop, basis.U, point, lost, room.fitted)
+        lengths[i] = np.sqrt(left[i])
+        lost = lost or left[i] < 0
+    if lost:
+        exact_residuals(run.samples, rows, start, stop, basis.U, point, left, room.fitted)
 
 
 @inner
@@ -110,8 +95,8 @@ def _add_moments(run, room, shard, rows, start, stop, old, new, step):
         following = (
             rows_of(kept, start, stop) if kept.shape[0] > 0 else rows_of(room.following, 0, n)
         )
-        copy(rows_of(old.codes, start, stop), following)
-        extrapolate(codes, codes.dtype.type(step.eta), following)
+        before = rows_of(old.codes, start, stop)
+        extrapolate(codes, before, codes.dtype.type(step.eta), following)
     weighted = rows_of(room.weighted, 0, n)
     scale(part(new.weights, start, stop), following, weighted)
     height = weighted.shape[1]
@@ -140,10 +125,8 @@ def _visit(run, room, shard, start, stop, origin, basis, old, new, step):
                 rows_of(phi, start, stop), room.spare,
             )  # fmt: skip
             if step.rule == DESCEND:
-                extrapolate(
-                    rows_of(old.codes, start, stop), new.codes.dtype.type(step.start_eta),
-                    rows_of(new.codes, start, stop),
-                )  # fmt: skip
+                point, eta = rows_of(new.codes, start, stop), new.codes.dtype.type(step.start_eta)
+                extrapolate(rows_of(old.codes, start, stop), point, eta, point)
             for r in range(stop - start):
                 room.numbers[r] = start + r
             room.bounds[1] = stop - start
@@ -231,9 +214,10 @@ def _edges(call, phase, run, room, new):
     while item < items:
         first = item * EDGES_PER_ITEM
         stop = min(first + EDGES_PER_ITEM, count)
+        terms = run.terms
         run.sums.edges[item] = weigh_edges(
-            run.kernels.weigh_edges, run.graph, run.terms, first, stop, new.codes, new.edges,
-            room.lengths,
+            run.kernels.weigh_edges, run.graph, terms.graph, terms.graph_parameters,
+            terms.edge_floor, first, stop, new.codes, new.edges, room.lengths,
         )  # fmt: skip
         done(call, phase)
         item = take(call, phase)

@@ -15,7 +15,7 @@ from .iteration import iteration
 from .products import cross_products, products, sparse_adjoint_products
 from .state import Call, Kernels
 
-_ORDER = types.Array(types.int64, 1, "C")
+_ORDER, _PARAMETERS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
 
 
 def _arrays(dtype: Any) -> tuple[Any, Any]:
@@ -62,7 +62,7 @@ def _all(run: Any, room: Any, point: Any, step: Any, dtype: Any) -> Kernels:
     (vector, matrix), whole, fields = _arrays(dtype), types.int64, run.fields
     update = codes_update.address(run, room, _ORDER, _ORDER, matrix, matrix, point, point, step)
     weigh = edge_weights.address(
-        fields["graph"], fields["terms"], whole, whole, matrix, vector, vector
+        fields["graph"], whole, _PARAMETERS, types.float64, whole, whole, matrix, vector, vector
     )
     samples = fields["samples"]
     return Kernels(

@@ -44,11 +44,11 @@ def scale(factors, rows, out):
 
 
 @inner
-def extrapolate(codes, eta, point):
-    """``point``, where V_previous was, becomes max(0, V + η(V − V_previous))."""
-    v, y = line_of(codes), line_of(point)
+def extrapolate(codes, before, eta, point):
+    """``point`` = max(0, V + η(V − V_previous)); it may be where V_previous is."""
+    v, last, y = line_of(codes), line_of(before), line_of(point)
     for i in range(v.shape[0]):
-        y[i] = max(codes.dtype.type(0), v[i] + eta * (v[i] - y[i]))
+        y[i] = max(codes.dtype.type(0), v[i] + eta * (v[i] - last[i]))
 
 
 @inner

@@ -138,15 +138,15 @@ def add_adjoint(kernels, samples, rows, start, weighted, sums):
 
 
 @inner
-def exact_residuals(samples, rows, start, stop, basis, point, lost, fitted):
-    """‖x − Uv‖ by the explicit difference, for samples of a block that are ``lost`` (not zero).
+def exact_residuals(samples, rows, start, stop, basis, point, left, fitted):
+    """‖x − Uv‖ by the explicit difference, for samples of a block of which ``left`` is negative.
 
     ``fitted`` has room for a sample.
     """
     codes, lengths = point.codes, point.residuals
     m, k = samples.n_features, codes.shape[1]
     for i in range(start, stop):
-        if lost[i - start] != 0:
+        if left[i] < 0:
             for j in range(m):
                 total = lengths.dtype.type(0)
                 for q in range(k):

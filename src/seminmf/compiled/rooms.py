@@ -114,7 +114,7 @@ def run_without_samples(count: int, dtype: Any) -> state.Run:
         samples=state.Samples(
             n_features=0, entries=nothing, row_step=0, column_step=0, plain=True, sparse=False,
             lower=False, indices=nobody, indptr=nobody, ones=nothing, numbering=numbers,
-            squares=nothing, share=nothing, blas=0,
+            squares=np.zeros(count, dtype), share=nothing, blas=0,
         ),
         cuts=state.Cuts(blocks=numbers, shards=numbers, chunks=numbers, begin=0, end=0),
         graph=no_graph(dtype),
@@ -127,6 +127,6 @@ def run_without_samples(count: int, dtype: Any) -> state.Run:
             losses=floats, penalties=floats, edges=floats, moments=rows, grams=rows, totals=floats,
             moment=rows, gram=rows,
         ),
-        kernels=NO_KERNELS, phi=rows, fit=np.empty(count, dtype), gathered=rows,
+        kernels=NO_KERNELS, phi=rows, left=np.empty(count, dtype), gathered=rows,
         solving=no_basis_room(),
     )  # fmt: skip

@@ -93,13 +93,15 @@ class Sums(Structure):
 class Run(Structure):
     """Samples, where they are cut, what ties them, what is minimised, and where sums go.
 
-    ``phi``: products of all samples with the basis, if they are kept. ``fit``: ‖x − Uv‖² − ‖x‖².
+    ``phi``: products of all samples with the basis, if they are kept. ``left``: ‖x − Uv‖², negative
+    where it has to be computed from X.
     ``gathered``: rows of a chunk that do not follow each other in X, if they are kept.
     ``solving``: room to solve for a basis in.
     """
 
     fields = (
-        "samples", "cuts", "graph", "terms", "sums", "kernels", "phi", "fit", "gathered", "solving",
+        "samples", "cuts", "graph", "terms", "sums", "kernels", "phi", "left", "gathered",
+        "solving",
     )  # fmt: skip
 
 

@@ -168,12 +168,19 @@ class Structure:
             self._slots[slot] = begin + place
             self.__dict__.pop(name, None)
 
+    def changed(self, **arrays: Any) -> Self:
+        """Another one with the same, but for some arrays, in whose place are others like them."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, **arrays)
+        other._slots = slots = self._slots[:]
+        other.address = slots.buffer_info()[0]
+        for name, value in arrays.items():
+            slots[self._numba_type_.slots[name]] = _address(value)
+        return other
+
     def fresh(self) -> Self:
         """Another one with the same, but for the arrays that are made here: it has its own."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other._slots = self._slots[:]
-        other.address = other._slots.buffer_info()[0]
+        other = self.changed()
         other._make(len(self._room))
         return other
 

@@ -21,7 +21,6 @@ from ..compiled.rooms import (
     Sizes,
     basis_for,
     basis_room_for,
-    no_basis_room,
     no_graph,
     room_for,
     sums_for,
@@ -109,19 +108,23 @@ def _points(
     Codes have two places, or three if the points from which steps start are ``kept``, which the
     next codes then take; what is measured at the codes has two.
     """
-    places = [codes, codes.copy(), np.empty_like(codes)] if kept else [codes, codes.copy()]
-    measured = [(np.empty(n, codes.dtype), np.empty(n, codes.dtype), base.copy()) for _ in range(2)]
-    points = []
-    for turn in range(6 if kept else 2):
-        residuals, weights, edges = measured[turn % 2]
-        following = places[(turn + 1) % 3] if kept else codes[:0]
-        points.append(
-            Point(
-                basis=bases[turn % 2], codes=places[turn % len(places)], residuals=residuals,
-                weights=weights, edges=edges, following=following,
-            )
-        )  # fmt: skip
-    return points
+    places, following = [codes, codes.copy()], [codes[:0]]
+    if kept:
+        places.append(np.empty_like(codes))
+        following = [*places[1:], codes]
+    both = [
+        Point(
+            basis=basis, codes=codes, residuals=np.empty(n, codes.dtype),
+            weights=np.empty(n, codes.dtype), edges=base.copy(), following=following[0],
+        )
+        for basis in bases
+    ]  # fmt: skip
+    return [
+        both[turn % 2].changed(
+            codes=places[turn % len(places)], following=following[turn % len(following)]
+        )
+        for turn in range(6 if kept else 2)
+    ]
 
 
 class Rows:
@@ -208,8 +211,8 @@ class Rows:
         self._run = state.Run(
             samples=samples, cuts=self._cuts, graph=graph.structure,
             terms=terms.structure, sums=self._sums, kernels=NO_KERNELS,
-            phi=(dtype, n if self._coupled else 0, width), fit=(dtype, n),
-            gathered=(dtype, gathered, m), solving=no_basis_room(),
+            phi=(dtype, n if self._coupled else 0, width), left=(dtype, n),
+            gathered=(dtype, gathered, m), solving=basis_room_for(m, k, dtype).fresh(),
         )  # fmt: skip
         gathers = engine.storage.gathers and not keeps
         self._rooms = [
@@ -260,9 +263,6 @@ class Rows:
 
         β and the floor of lengths make up the ridge. None where their system is singular.
         """
-        if self._run.solving is no_basis_room():
-            kind = *self._sums.moment.shape, self._engine.dtype
-            self._run.set_structure("solving", basis_room_for(*kind).fresh())
         rule, start_eta = self._rule.kind, self._start_eta
         self._step.change(rule, alpha, penalty, start_eta, eta, beta, floor, solves=True)
         found = self._pass(self._trial)

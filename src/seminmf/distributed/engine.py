@@ -114,8 +114,8 @@ def _shown(graph: HaloGraph, codes: FloatArray) -> FloatArray:
     return codes[graph.crossing.shown]
 
 
-def _inner_penalty(graph: HaloGraph, codes: FloatArray, terms: Any) -> float:
-    return graph.measure(codes, terms)[0]
+def _inner_penalty(graph: HaloGraph, codes: FloatArray, objective: Any) -> float:
+    return graph.measure(codes, objective)[0]
 
 
 class RemoteGraph(Held):
@@ -144,17 +144,17 @@ class RemoteGraph(Held):
             lambda *both: np.concatenate(both), codes, self.seen(self.table(codes))
         )
 
-    def measure(self, codes: Any, terms: Any) -> tuple[float, None]:
-        """The graph penalty at these codes for the terms of an objective."""
-        inner = self.shards.gather(_inner_penalty, self, self.with_neighbours(codes), terms)
-        return sum(inner) + self.penalty(self.table(codes), terms), None
+    def measure(self, codes: Any, objective: Any) -> tuple[float, None]:
+        """The graph penalty of an objective at these codes."""
+        inner = self.shards.gather(_inner_penalty, self, self.with_neighbours(codes), objective)
+        return sum(inner) + self.penalty(self.table(codes), objective), None
 
-    def penalty(self, table: FloatArray, terms: Any) -> float:
+    def penalty(self, table: FloatArray, objective: Any) -> float:
         """That of the edges between shards."""
         steps = table[self.ends[:, 0]] - table[self.ends[:, 1]]
         lengths = np.sqrt(np.einsum("ij,ij->i", steps, steps))
         weights = self.weights.astype(lengths.dtype)
-        return float(terms.objective.graph.total(lengths, weights)) if len(lengths) else 0.0
+        return float(objective.graph.total(lengths, weights)) if len(lengths) else 0.0
 
 
 def _obey(
@@ -236,7 +236,7 @@ class RemoteRows:
         )
         if self._graph is not None:
             table = np.concatenate(shown)
-            total.graph_penalty += self._graph.penalty(table, self._terms)
+            total.graph_penalty += self._graph.penalty(table, self._terms.objective)
             if method == "advance":
                 self._trial = table
         return total

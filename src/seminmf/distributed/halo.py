@@ -101,9 +101,9 @@ class HaloGraph(NeighbourGraph):
     def _structure_of_crossing(self) -> Graph:
         return replace(self, pairs=self.crossing_pairs).structure
 
-    def weigh_crossing(self, codes: FloatArray, terms: Any, edges: FloatArray) -> None:
+    def weigh_crossing(self, codes: FloatArray, objective: Any, edges: FloatArray) -> None:
         """Weights of the edges to others at these codes, into their places in ``edges``."""
-        weigh_all_edges(self._structure_of_crossing, terms.structure, codes, edges)
+        weigh_all_edges(self._structure_of_crossing, objective, codes, edges)
 
     def hold_back(self, edges: FloatArray, turn: int) -> None:
         """Multiply the weights with which samples are held back by θ or 1/θ, whose turn it is."""
@@ -111,12 +111,12 @@ class HaloGraph(NeighbourGraph):
         moving = own == (turn % 2 == 0)
         edges[self.crossing_pairs[:, 3]] *= np.where(moving, _HELD_BACK, 1 / _HELD_BACK)
 
-    def measure(self, codes: FloatArray, terms: Any) -> tuple[float, FloatArray]:
+    def measure(self, codes: FloatArray, objective: Any) -> tuple[float, FloatArray]:
         """The penalty of the edges whose ends are both here, and W_ij at these codes, with those
         of the neighbours elsewhere behind the own.
         """
-        penalty, edges = super().measure(codes, terms)
-        self.weigh_crossing(codes, terms, edges)
+        penalty, edges = super().measure(codes, objective)
+        self.weigh_crossing(codes, objective, edges)
         return penalty, edges
 
 
@@ -138,7 +138,7 @@ class HaloRows(Rows):
 
     def _weigh(self) -> None:
         point = self._current
-        self._halo.weigh_crossing(point.codes, self._terms, point.edges)
+        self._halo.weigh_crossing(point.codes, self._terms.objective, point.edges)
         if self._halo.held_back:
             self._halo.hold_back(point.edges, self._times_weighed)
             self._times_weighed += 1

@@ -141,9 +141,7 @@ class NeighbourGraph:
         """Codes of all samples that edges end at: there are no others."""
         return codes
 
-    def measure(self, codes: FloatArray, terms: Any) -> tuple[float, FloatArray]:
-        """The graph penalty at these codes for the terms of an objective, and W_ij in the places
-        of ``base``.
-        """
+    def measure(self, codes: FloatArray, objective: Any) -> tuple[float, FloatArray]:
+        """The graph penalty of an objective at these codes, and W_ij in the places of ``base``."""
         edges = np.empty_like(self.base)
-        return weigh_all_edges(self.structure, terms.structure, codes, edges), edges
+        return weigh_all_edges(self.structure, objective, codes, edges), edges

@@ -132,11 +132,12 @@ class Settings:
         Cauchy's loss nearly as much would be left at a residual of round-off as without a fit. One
         far above them leaves samples that are worth nothing beside the penalties.
         """
-        if not self.loss.is_resolved or not self.loss.numbers() or not length > 0:
+        if not self.loss.is_resolved or not self.loss.parameters or not length > 0:
             return
         size = np.dtype(dtype).itemsize
         floor, worth = RELATIVE_FLOOR[size], check.MOST_APART[size][0] * length**self.loss.power
-        zero, least, whole = map(self.loss.total, np.array([[0], [floor], [1]], dtype) * length)
+        numbers = self.loss.numbers()
+        zero, least, whole = (self.loss.value(t * length, *numbers) for t in (0.0, floor, 1.0))
         fault = ""
         if not least - zero <= _HARDLY_COUNTS * (whole - zero):
             fault = "what round-off leaves of a sample would count nearly as much as the sample"

@@ -304,7 +304,7 @@ class Training:
             settings = replace(settings, init=(basis, np.ascontiguousarray(codes[member >= 0])))
         if settings.before is not None:
             basis, codes = settings.before
-            settings = replace(settings, before=(basis, codes[self._first]))
+            settings = replace(settings, before=(basis, codes.take(self._first, axis=0)))
         return settings
 
     @once
@@ -348,7 +348,7 @@ def _with_all_samples(callback: Callback, X: Any, member: IntArray) -> Callback:
 
 def _expand(solution: Solution, X: Any, member: IntArray, projector: Projector) -> None:
     """From distinct samples to all: copies share a code, absent samples are projected."""
-    codes, residuals = solution.codes[member], solution.residuals[member]
+    codes, residuals = (rows.take(member, axis=0) for rows in (solution.codes, solution.residuals))
     absent = np.flatnonzero(member < 0)
     if len(absent):
         codes[absent] = projector.codes(X[absent])

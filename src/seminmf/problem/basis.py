@@ -56,7 +56,11 @@ class Basis:
     @classmethod
     def of(cls, U: FloatArray) -> Basis:
         # Beyond the range of numbers J is infinite, and a step to there is taken back.
-        omega = quietly(np.matmul, U.T, U)
+        return cls.known(U, quietly(np.matmul, U.T, U))
+
+    @classmethod
+    def known(cls, U: FloatArray, omega: FloatArray) -> Basis:
+        """With a known Ω."""
         lengths = np.sqrt(omega.diagonal().astype(np.float64))
         return cls(U, omega, lengths, float(lengths.sum()))
 

@@ -12,7 +12,6 @@ and stays meaningful where residuals are zero and weights enormous.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,24 +37,10 @@ def kkt_residual(
     """The larger of the two relative residuals described above, at ``factors`` = (U, V)."""
     objective, basis, codes, _ = objective.with_ordinary(*factors)
     codes = codes if graph is None else graph.with_neighbours(codes)
-    sums = engine.summed(_sums, objective, engine, graph, share, basis, codes, residuals)
-    return _kkt(objective, basis, sums, rule)
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What the rows contribute: numerator and denominator of r_V², and the moments at V."""
-
-    step: float
-    size: float
-    moment: FloatArray
-    gram: FloatArray
-
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(
-            self.step + other.step, self.size + other.size, self.moment + other.moment,
-            self.gram + other.gram,
-        )  # fmt: skip
+    exact = basis.astype(np.float64, copy=False)
+    omega = exact.T @ exact
+    sums = engine.summed(_sums, objective, engine, graph, share, basis, omega, codes, residuals)
+    return _kkt(objective, Basis.known(exact, omega), sums, rule)
 
 
 def _sums(
@@ -64,16 +49,17 @@ def _sums(
     graph: Any,
     share: FloatArray | None,
     basis: FloatArray,
+    omega: FloatArray,
     codes: FloatArray,
     residuals: FloatArray,
-) -> Sums:
-    """Those of the rows of an engine; beyond them ``codes`` may have some of neighbours.
+) -> FloatArray:
+    """The moments at V of the rows of an engine, one below the other, and under them numerator and
+    denominator of r_V²; beyond the rows ``codes`` may have some of neighbours.
 
     In double precision, whose range no curvature leaves.
     """
     codes, k = np.ascontiguousarray(codes), basis.shape[1]
-    exact = basis.astype(np.float64, copy=False)
-    omega, penalty, alpha = exact.T @ exact, objective.penalty, float(objective.alpha)
+    penalty, alpha = objective.penalty, float(objective.alpha)
     weights = objective.loss.weights(residuals, objective.floors.residual, share)
     weights = weights.astype(np.float64, copy=False)
     nothing = np.zeros(0)
@@ -81,10 +67,9 @@ def _sums(
         structure, edges = no_graph(codes.dtype), np.zeros(0, codes.dtype)
     else:
         structure = graph.structure
-        edges = graph.measure(codes, objective.terms(codes.dtype, 0.0))[1]
+        edges = graph.measure(codes, objective)[1]
 
     def visit(rows: slice, visited: Visited) -> FloatArray:
-        """Moment and gram one below the other, and under them the two terms of r_V²."""
         own = codes[rows].astype(np.float64, copy=False)
         push, ridge = nothing.reshape(0, 1), nothing
         if penalty is not None:
@@ -103,16 +88,14 @@ def _sums(
         found[len(basis) : -2] = own.T @ weighted
         return found
 
-    found = engine.sum_over_rows(visit)
-    step, size = found[-2:, 0].tolist()
-    return Sums(step, size, found[: len(basis)], found[len(basis) : -2])
+    return engine.sum_over_rows(visit)
 
 
-def _kkt(objective: Objective, basis: FloatArray, sums: Sums, rule: BasisRule) -> float:
+def _kkt(objective: Objective, now: Basis, sums: FloatArray, rule: BasisRule) -> float:
     """From what all rows contribute."""
-    moment, gram, basis = sums.moment, sums.gram, basis.astype(np.float64, copy=False)
-    beta, floor, now = objective.beta, objective.floors.basis, Basis.of(basis)
-    system = gram.astype(np.float64)
+    basis, beta, floor = now.U, objective.beta, objective.floors.basis
+    moment, gram, (step, size) = sums[: len(basis)], sums[len(basis) : -2], sums[-2:, 0].tolist()
+    system = gram.copy()
     diagonal = system.reshape(-1)[:: len(system) + 1]
     diagonal += now.ridge(beta, floor)
     if isinstance(rule, NonnegativeBasis):
@@ -123,7 +106,7 @@ def _kkt(objective: Objective, basis: FloatArray, sums: Sums, rule: BasisRule) -
     else:
         delta = basis - rule.step(moment, gram, now, beta, floor).U
     of_basis = _ratio(float(np.vdot(delta @ system, delta)), float(np.vdot(basis @ system, basis)))
-    return float(np.sqrt(max(_ratio(sums.step, sums.size), of_basis, 0)))
+    return float(np.sqrt(max(_ratio(step, size), of_basis, 0)))
 
 
 def _ratio(step: float, size: float) -> float:

@@ -96,7 +96,7 @@ class Descent:
 
     def _measure(self, basis: FloatArray) -> None:
         """Take the present codes and this basis for where the run is."""
-        self._known = measured = Basis.of(basis)
+        self._known = measured = Basis.known(basis, basis.T @ basis)
         self._current = found = self._rows.measure(
             basis, measured.omega, self._alpha, self.objective.mu
         )

@@ -7,12 +7,12 @@ the compiler.
 from __future__ import annotations
 
 from functools import partial
+from operator import itemgetter
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._once import once
 from .._types import FloatArray
 from ..data import Engine, LazyCompression, Space, Subspace, leading_subspace
 from ..data.axes import Axes, exact, few_samples, leading_axes
@@ -65,6 +65,7 @@ class Ground:
         self._floors: Floors | None = None
         self._last: Descent | None = None
         self._leading: Subspace | None = None
+        self._at_zero: tuple[Loss, tuple[float, FloatArray]] | None = None
 
     @classmethod
     def of(
@@ -94,6 +95,18 @@ class Ground:
         if self._entered == 0:
             self._floors = self._last = self._leading = None
             self.engine.__exit__(*error)
+
+    def at_zero(self, loss: Loss, least: float) -> tuple[float, FloatArray]:
+        """The loss at U = 0 and its weights there; samples count as no shorter than the ``least``
+        in those.
+        """
+        if self._at_zero is None or self._at_zero[0] is not loss:
+            engine = self.engine
+            lengths = engine.each(np.sqrt, engine.squares)
+            found = engine.each(loss.measure, lengths, self.share, least)
+            total = float(engine.summed(itemgetter(0), found))
+            self._at_zero = loss, (total, engine.each(itemgetter(1), found))
+        return self._at_zero[1]
 
     def floors(self, plan: Plan, start: tuple[FloatArray, FloatArray]) -> Floors:
         """In proportion to a start."""
@@ -149,30 +162,19 @@ class _Beginning:
         self._directions: tuple[Engine, Axes] | None = None
         self.plan = plan if plan.loss.is_resolved else self._with_scale(plan)
 
-    @once
-    def _lengths(self) -> FloatArray:
-        """Of the samples."""
-        lengths: FloatArray = self._engine.each(np.sqrt, self._engine.squares)
-        return lengths
-
-    @once
+    @property
     def nothing(self) -> float:
         """The loss at U = 0."""
-        return float(self._engine.summed(self.plan.loss.total, self._lengths, self._share))
+        return self._ground.at_zero(self.plan.loss, SHORTEST * self.plan.length)[0]
 
-    @once
+    @property
     def _weights(self) -> FloatArray:
         """Those of the loss at U = 0."""
-        return self._weights_of(self.plan.loss, self.plan)
-
-    def _weights_of(self, loss: Loss, plan: Plan) -> FloatArray:
-        least = SHORTEST * plan.length
-        weights: FloatArray = self._engine.each(loss.weights, self._lengths, least, self._share)
-        return weights
+        return self._ground.at_zero(self.plan.loss, SHORTEST * self.plan.length)[1]
 
     def _with_scale(self, plan: Plan) -> Plan:
         """With a number for the scale of the loss."""
-        weights, k = self._weights_of(Norm(), plan), plan.n_components
+        weights, k = self._ground.at_zero(Norm(), SHORTEST * plan.length)[1], plan.n_components
         found = leading_axes(self._engine, k, weights)
         typical = starts.typical_residual(self._engine, k, found, self._share)
         return with_typical(plan, typical)

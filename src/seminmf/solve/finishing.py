@@ -208,7 +208,7 @@ class Finish:
         """Loss, graph penalty, codes penalty and basis penalty, as `Objective.total` takes them."""
         objective, engine, graph_penalty = solution.problem, solution.space.engine, 0.0
         if self.graph is not None:
-            graph_penalty, _ = self.graph.measure(codes, objective.terms(engine.dtype, 0.0))
+            graph_penalty, _ = self.graph.measure(codes, objective)
         return (
             float(engine.summed(objective.loss.total, residuals, self.share)), graph_penalty,
             float(engine.summed(objective.codes_penalty, codes, self.share)),
@@ -219,7 +219,6 @@ class Finish:
         """Sets of parts to try without, the largest first."""
         engine, codes, lengths = solution.space.engine, solution.codes, lengths_of(solution.basis)
         weights = engine.summed(lambda own: np.ones(len(own), own.dtype) @ own, codes) * lengths
-        used = lengths + _largest(engine, codes) > 0
         # A run of a given number of iterations ends where it ends.
         if self.stopping.tol > 0 and not solution.objective < self.nothing:
             yield np.ones(len(weights), np.bool_)
@@ -231,6 +230,7 @@ class Finish:
             without = shares <= share
             if not without.any():
                 return  # nor with smaller shares
-            if used[without].any() and (tried is None or (without != tried).any()):
+            used = lengths[without] + _largest(engine, codes)[without] > 0
+            if used.any() and (tried is None or (without != tried).any()):
                 yield without
             tried = without
