@@ -179,43 +179,30 @@ def _exchange(context: Any, builder: Any, called: Any, arguments: Any, *, out: b
     return context.get_dummy_value()
 
 
-@intrinsic
-def _load_rows(typing, matrix, rows, start, tile, r):
-    """Some rows of the matrix into columns of the tile."""
-    whole = types.int64
-    return types.void(matrix, rows, whole, tile, whole), partial(_exchange, out=False)
+def _exchanging(*, out: bool) -> Any:
+    @intrinsic
+    def registers(typing, matrix, rows, start, tile, r):
+        whole = types.int64
+        return types.void(matrix, rows, whole, tile, whole), partial(_exchange, out=out)
 
-
-@intrinsic
-def _store_rows(typing, matrix, rows, start, tile, r):
-    """Some columns of the tile into rows of the matrix."""
-    whole = types.int64
-    return types.void(matrix, rows, whole, tile, whole), partial(_exchange, out=True)
-
-
-@inner
-def load_tile(matrix, rows, start, count, tile):
-    """``tile[q, r] = matrix[rows[start + r], q]`` for r < count."""
-    k, lanes = matrix.shape[1], shortest(matrix)
-    if min(count, k) >= lanes:
-        for first in range(0, count, lanes):
-            r = min(first, count - lanes)
-            _load_rows(matrix, rows, start + r, tile, r)
-    else:
+    @inner
+    def exchange(matrix, rows, start, count, tile):
+        k, lanes = matrix.shape[1], shortest(matrix)
+        if min(count, k) >= lanes:
+            for first in range(0, count, lanes):
+                r = min(first, count - lanes)
+                registers(matrix, rows, start + r, tile, r)
+            return
         for r in range(count):
             for q in range(k):
-                tile[q, r] = matrix[rows[start + r], q]
+                if out:
+                    matrix[rows[start + r], q] = tile[q, r]
+                else:
+                    tile[q, r] = matrix[rows[start + r], q]
+
+    return exchange
 
 
-@inner
-def store_tile(matrix, rows, start, count, tile):
-    """``matrix[rows[start + r], q] = tile[q, r]`` for r < count."""
-    k, lanes = matrix.shape[1], shortest(matrix)
-    if min(count, k) >= lanes:
-        for first in range(0, count, lanes):
-            r = min(first, count - lanes)
-            _store_rows(matrix, rows, start + r, tile, r)
-    else:
-        for r in range(count):
-            for q in range(k):
-                matrix[rows[start + r], q] = tile[q, r]
+# With (matrix, rows, start, count, tile): ``tile[q, r] = matrix[rows[start + r], q]`` for r < count
+# in the first, and back in the second.
+load_tile, store_tile = _exchanging(out=False), _exchanging(out=True)
