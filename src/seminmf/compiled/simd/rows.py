@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..jit import inner, part_of_compiled
-from ..views import part
 from .lanes import at, load_registers, nothing, shortest, store
 
 # Registers of columns that go together with four rows, at the most, and those that sums over
@@ -139,10 +138,10 @@ def add_rows(X, start, stop, weights, totals):
 
 def _sums_over(count: int) -> Any:
     @inner
-    def sums_over(rows, which, start, graph, factors, column, end, sums, totals):
+    def sums_over(rows, which, start, tile, graph, factors, column, end, sums, totals):
         """Some registers of columns, and one more at the ``end``, in one loop over neighbours."""
         k, (indptr, indices, weights) = rows.shape[1], graph
-        for r in range(totals.shape[0]):
+        for r in range(tile):
             i, total = at(which, start + r), weights.dtype.type(0)
             some, last = _both(rows, 0, column, count, end)
             some, last = nothing(some), nothing(last)
@@ -172,12 +171,7 @@ def weighted_rows(rows, which, start, count, indptr, indices, weights, factors, 
     A row must fill at least one register. Every number of registers has its own loop: the end of
     one is a branch that no processor can foresee, so that there should be one for each sample.
     """
-    k, lanes, graph, found = (
-        rows.shape[1],
-        shortest(rows),
-        (indptr, indices, weights),
-        part(totals, 0, count),
-    )
+    k, lanes, graph = rows.shape[1], shortest(rows), (indptr, indices, weights)
     registers = -(-k // lanes)
     pieces = -(-registers // _OF_ROW)
     size, larger, column = registers // pieces, registers % pieces, np.int64(0)
@@ -185,11 +179,13 @@ def weighted_rows(rows, which, start, count, indptr, indices, weights, factors, 
         own = size + 1 if piece < larger else size
         end = min(column + (own - 1) * lanes, k - lanes)
         if own == _OF_ROW:
-            _over_four(rows, which, start, graph, factors, column, end, sums, found)
+            _over_four(rows, which, start, count, graph, factors, column, end, sums, totals)
         elif own == 3:
-            _over_three(rows, which, start, graph, factors, column, end, sums, found)
+            _over_three(rows, which, start, count, graph, factors, column, end, sums, totals)
         else:
-            _over_two(rows, which, start, graph, factors, min(column, end), end, sums, found)
+            _over_two(
+                rows, which, start, count, graph, factors, min(column, end), end, sums, totals
+            )
         column += own * lanes
 
 
