@@ -94,20 +94,18 @@ def test_paths_stay_in_the_leading_directions(spaces: list[Space]) -> None:
     assert confined == [width, width + 8, width + 8]
 
 
-@pytest.mark.parametrize("kind", ["dense", "single", "triangle", "sparse", "columns"])
+@pytest.mark.parametrize("kind", ["dense", "single", "sparse", "columns"])
 @pytest.mark.parametrize(("n", "m", "width"), [(700, 90, 5), (90, 90, 22), (300, 1_500, 14)])
 def test_products_with_the_square(kind: str, n: int, m: int, width: int) -> None:
     X: Any = data(n, m)
     if kind == "single":
         X = X.astype(np.float32)
-    elif kind == "triangle":
-        X = np.tril(X)
     elif kind == "columns":
         X = np.asfortranarray(X)
     weights = np.random.default_rng(1).uniform(0.5, 2, n).astype(X.dtype)
     D = np.random.default_rng(2).normal(size=(m, width)).astype(X.dtype)
     expected = X.T @ (weights[:, None] * (X @ D)), X @ D
-    engine = Engine(sp.csr_array(X) if kind == "sparse" else X, width, lower=kind == "triangle")
+    engine = Engine(sp.csr_array(X) if kind == "sparse" else X, width)
     products = np.empty((n, width), X.dtype)
     with engine:
         found = engine.square_times(weights, D, products)

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from numba import njit
 
-from seminmf.compiled import codes, edges, loops, products
+from seminmf.compiled import codes, edges, loops
 from seminmf.compiled.blas import blas_add_cross, blas_times, product_address
 from seminmf.compiled.jit import borrowing
 from seminmf.compiled.simd import rows as vectors
 from seminmf.compiled.simd import tiles
 from seminmf.compiled.simd.lanes import WIDTH
 from seminmf.compiled.simd.tiles import TILE
-from seminmf.data.storage import storage_of
 
 DTYPES = [np.float64, np.float32]
 # From one vector of numbers to several, with every kind of remainder.
@@ -85,13 +84,13 @@ def store_tile(matrix: Any, rows: Any, start: int, count: int, tile: Any) -> Non
 
 
 @njit
-def rows_times(X: Any, start: int, stop: int, reach: int, basis: Any, out: Any) -> None:
-    vectors.rows_times(X, start, stop, reach, basis, out)
+def rows_times(X: Any, start: int, stop: int, basis: Any, out: Any) -> None:
+    vectors.rows_times(X, start, stop, basis, out)
 
 
 @njit
-def add_rows(X: Any, start: int, stop: int, reach: int, weights: Any, totals: Any) -> None:
-    vectors.add_rows(X, start, stop, reach, weights, totals)
+def add_rows(X: Any, start: int, stop: int, weights: Any, totals: Any) -> None:
+    vectors.add_rows(X, start, stop, weights, totals)
 
 
 @njit
@@ -284,10 +283,8 @@ def test_products_with_a_narrow_basis(dtype: Any, vectors_of_columns: int, n: in
     width = vectors_of_columns * WIDTH // np.dtype(dtype).itemsize
     X, basis = numbers((n + 2, m), dtype), numbers((m, width), dtype, 1)
     out = np.full((n + 2, width), np.nan, dtype)
-    for reach in (m, m // 2):
-        rows_times(X, 1, n + 1, reach, basis, out)
-        expected = (X[:, :reach] @ basis[:reach])[1:-1]
-        np.testing.assert_allclose(out[1:-1], expected, rtol=1e-4, atol=1e-5)
+    rows_times(X, 1, n + 1, basis, out)
+    np.testing.assert_allclose(out[1:-1], (X @ basis)[1:-1], rtol=1e-4, atol=1e-5)
     assert np.isnan(out[[0, -1]]).all()
 
 
@@ -298,9 +295,8 @@ def test_weighted_sums_of_rows(dtype: Any, m: int, k: int) -> None:
     X, weights = numbers((9, m), dtype), numbers((9, k), dtype, 1)
     totals = numbers((k + 1, m), dtype, 2)
     expected = totals.copy()
-    for reach in (m, max(8, m - 5)):
-        expected[:k, :reach] += weights[2:8].T @ X[2:8, :reach]
-        add_rows(X, 2, 8, reach, weights, totals[:k])
+    expected[:k] += weights[2:8].T @ X[2:8]
+    add_rows(X, 2, 8, weights, totals[:k])
     np.testing.assert_allclose(totals, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -334,25 +330,6 @@ def test_scaled_rows_of_wider_ones(dtype: Any, k: int) -> None:
     scale(factors, rows, scaled)
     np.testing.assert_allclose(scaled[:, :k], factors[:, None] * rows, rtol=tolerance(dtype))
     assert (scaled[:, k:] == 5).all()
-
-
-@pytest.mark.parametrize("start", [0, 70])
-def test_products_of_rows_below_the_diagonal(start: int) -> None:
-    """What is right of the diagonal is not read, and everything else is."""
-    n, k = 3 * products.STRIP, 8
-    X, basis, weighted = (numbers(shape, np.float64) for shape in ((n, n), (n, k), (n, k)))
-    triangle = np.tril(X)
-    rows = n - start
-    out, totals = np.empty((rows, k)), np.zeros((k, n))
-    # Numbers that would be seen in the result.
-    X[np.triu_indices(n, 2 * products.STRIP)] = np.nan
-    X[np.triu_indices(n, 1)] = np.where(np.isnan(X[np.triu_indices(n, 1)]), np.nan, 0)
-    samples = storage_of(X, lower=True).samples(np.ones(n), None, None, n)
-    products.products(samples, X[start:], start, n, basis, out, np.empty(n))
-    np.testing.assert_allclose(out, triangle[start:] @ basis, atol=1e-12)
-    blas = product_address(np.float64)
-    products.cross_products(blas, X[start:], start, weighted[:rows], totals)
-    np.testing.assert_allclose(totals, weighted[:rows].T @ triangle[start:], atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

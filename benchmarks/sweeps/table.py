@@ -134,10 +134,6 @@ CONSTANTS = (
         "waveform uspst tall-graph", compiled=True, **_TWO,
     ),
     _row(
-        "compiled.iteration", "_FEW_SAMPLES", (0, 512, 4_096),
-        "ionosphere small-graph uspst", compiled=True, **_BOTH,
-    ),
-    _row(
         "compiled.edges", "EDGES_AT_ONCE", (128, 512, 2_048), "waveform uspst tall-graph",
         compiled=True,
     ),

@@ -6,11 +6,11 @@ import numpy as np
 from numba import types
 
 from .apart import Apart
-from .codes import save, update_codes
+from .codes import update_codes
 from .jit import borrowing, inner
 from .loops import clear, copy
 from .products import add_cross
-from .simd.tiles import TILE, add_products
+from .simd.tiles import TILE, add_products, store_tile
 from .views import line_of, part
 
 # Pivots of the k × k system below this share of their diagonal entry count as zero, and so do
@@ -68,12 +68,12 @@ def basis_solution(moment, gram, beta, floor, before, room, basis, omega, length
             add_products(entries, 0 if turn < k else q + 1, q if turn < k else k, u, row)
             for r in range(TILE):
                 row[r] /= diagonal[q]
-        save(room.solution, room.features, start, count, u)
+        store_tile(room.solution, room.features, start, count, u)
     for j in range(m):
         for q in range(k):
             basis[j, q] = room.solution[j, q]
     clear(line_of(room.products))
-    add_cross(room.add_cross, room.blas, room.solution, -1, room.solution, room.products)
+    add_cross(room.add_cross, room.blas, room.solution, room.solution, room.products)
     copy(room.products, omega)
     total = 0.0
     for q in range(k):
@@ -87,7 +87,8 @@ solve_basis = basis_solution.call
 
 
 @borrowing
-def nonnegative_basis(run, room, features, bounds, moment, gram, old, new, step):
+def nonnegative_basis(run, room, features, moment, gram, old, new, step):
     """The basis by a rule for codes: the problem is the same with X transposed."""
     address = run.kernels.update_codes
-    update_codes(address, run, room, features, bounds, moment, gram, old, new, step)
+    m = features.shape[0]
+    update_codes(address, run, room, features, 0, m, moment, gram, old, new, step)

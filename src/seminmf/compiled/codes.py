@@ -47,28 +47,6 @@ def tile_rows(k, width):
 
 
 @inner
-def load(matrix, rows, start, count, tile):
-    """``tile[q, r] = matrix[rows[start + r], q]`` for r < count."""
-    if min(count, matrix.shape[1]) * matrix.itemsize >= WIDTH:
-        load_tile(matrix, rows, start, count, tile)
-    else:
-        for r in range(count):
-            for q in range(matrix.shape[1]):
-                tile[q, r] = matrix[rows[start + r], q]
-
-
-@inner
-def save(matrix, rows, start, count, tile):
-    """``matrix[rows[start + r], q] = tile[q, r]`` for r < count."""
-    if min(count, matrix.shape[1]) * matrix.itemsize >= WIDTH:
-        store_tile(matrix, rows, start, count, tile)
-    else:
-        for r in range(count):
-            for q in range(matrix.shape[1]):
-                matrix[rows[start + r], q] = tile[q, r]
-
-
-@inner
 def _by_sign(omega, sizes, columns, split):
     """The entries of each row of Ω without their signs, the positive ones first.
 
@@ -119,7 +97,8 @@ def _add_neighbours(graph, room, order, start, count, codes, edges, scale, pull,
                 stiffness[r] += weight
                 for q in range(k):
                     sums[r, q] += weight * codes[graph.indices[e], q]
-    load(sums, room.every, 0, count, pull)
+    # (A literal 0 would have it compiled a second time.)
+    load_tile(sums, room.every, np.int64(0), count, pull)
 
 
 @inner
@@ -158,13 +137,12 @@ def _leave(run, order, first, count, omega, v, fit, added):
 
 
 @Apart
-def codes_update(run, room, order, bounds, phi, omega, old, new, step):
-    """Codes of the samples in ``order``, by the rule of the ``step``, into ``new``.
+def codes_update(run, room, order, start, stop, phi, omega, old, new, step):
+    """Codes of the samples ``order[start:stop]``, by the rule of the ``step``, into ``new``.
 
-    Coordinate descent takes those between two ``bounds`` together, which must not be neighbours of
-    each other, and one such class after the other. It begins at the codes that are there, and
-    reads those of the neighbours as they are now; the multiplicative rule reads all from ``old``.
-    Weights are those of ``old``.
+    Coordinate descent takes them together, so that they must not be neighbours of each other. It
+    begins at the codes that are there, and reads those of the neighbours as they are now; the
+    multiplicative rule reads all from ``old``. Weights are those of ``old``.
 
     ``left`` receives ‖x − Uv‖² = ‖x‖² + v Ω vᵀ − 2 v·φ, see `_leave`.
     """
@@ -187,18 +165,15 @@ def codes_update(run, room, order, bounds, phi, omega, old, new, step):
     goal, slopes, opposite = line_of(pull), line_of(f), line_of(push)
     if rule == MULTIPLY:
         _by_sign(omega, room.sizes, room.columns, room.split)
-    else:
+    elif not tied:
         invert_tile(omega, stiffness, inverse)
     for r in range(TILE):
         scale[r] = 1
     source = old.codes if rule == MULTIPLY else new.codes
-    first, group = bounds[0], 0
-    while first < bounds[-1]:
-        while first >= bounds[group + 1]:
-            group += 1
-        count = min(TILE, bounds[group + 1] - first)
-        load(source, order, first, count, v)
-        load(phi, order, first, count, f)
+    for first in range(start, stop, TILE):
+        count = min(TILE, stop - first)
+        load_tile(source, order, first, count, v)
+        load_tile(phi, order, first, count, f)
         if tied:
             for r in range(count):
                 scale[r] = old.weights[order[first + r]]
@@ -236,8 +211,7 @@ def codes_update(run, room, order, bounds, phi, omega, old, new, step):
         # φ is not needed any more.
         _leave(run, order, first, count, omega, v, totals, part(line_of(f), 0, TILE))
         if rule != MEASURE:
-            save(new.codes, order, first, count, v)
-        first += count
+            store_tile(new.codes, order, first, count, v)
 
 
 # How compiled code calls it, with an address before the arguments.

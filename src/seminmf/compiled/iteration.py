@@ -27,8 +27,6 @@ from .views import line_of, part, rows_of
 # Samples of a colour, and edges, in one item.
 _SAMPLES_PER_ITEM = 64
 EDGES_PER_ITEM = 2048
-# So few samples are one item with all their colours.
-_FEW_SAMPLES = 512
 
 
 def phases_of(colours, chunks):
@@ -101,7 +99,7 @@ def _add_moments(run, room, shard, rows, start, stop, old, new, step):
     scale(part(new.weights, start, stop), following, weighted)
     height = weighted.shape[1]
     add_cross(
-        run.kernels.add_cross, run.samples.blas, following, -1, weighted,
+        run.kernels.add_cross, run.samples.blas, following, weighted,
         rows_of(sums.grams, shard * height, (shard + 1) * height),
     )  # fmt: skip
     size = sums.moments.shape[1]
@@ -129,10 +127,9 @@ def _visit(run, room, shard, start, stop, origin, basis, old, new, step):
                 extrapolate(rows_of(old.codes, start, stop), point, eta, point)
             for r in range(stop - start):
                 room.numbers[r] = start + r
-            room.bounds[1] = stop - start
             update_codes(
-                run.kernels.update_codes, run, room, room.numbers, room.bounds, phi, basis.omega,
-                old, new, step,
+                run.kernels.update_codes, run, room, room.numbers, 0, stop - start, phi,
+                basis.omega, old, new, step,
             )  # fmt: skip
         _measure(run, room, shard, rows, start, stop, basis, new)
     _add_moments(run, room, shard, rows, start, stop, old, new, step)
@@ -183,25 +180,21 @@ def _products_of_shards(call, phase, run, room, chunk, basis):
 @part_of_compiled
 def _colours(call, phase, run, room, chunk, basis, old, new, step):
     """Coordinate descent on one colour after the other; returns the offers of `barrier`."""
-    graph, phi, ends = run.graph, run.phi, room.bounds
-    first, last = graph.groups[chunk], graph.groups[chunk + 1]
-    bounds = part(graph.bounds, first, last + 1)
-    offers, few = 0, bounds[last - first] - bounds[0] <= _FEW_SAMPLES
-    for colour in range(1 if few else last - first):
-        start, stop = bounds[colour], bounds[colour + 1]
-        items = 1 if few else -(-(stop - start) // _SAMPLES_PER_ITEM)
-        item = take(call, phase + colour)
+    graph, offers = run.graph, 0
+    for colour in range(graph.groups[chunk], graph.groups[chunk + 1]):
+        start, stop = graph.bounds[colour], graph.bounds[colour + 1]
+        items = -(-(stop - start) // _SAMPLES_PER_ITEM)
+        item = take(call, phase)
         while item < items:
-            ends[0] = start + item * _SAMPLES_PER_ITEM
-            ends[1] = min(ends[0] + _SAMPLES_PER_ITEM, stop)
+            first = start + item * _SAMPLES_PER_ITEM
             update_codes(
-                run.kernels.update_codes, run, room, graph.order, bounds if few else ends, phi,
-                basis.omega, old, new, step,
+                run.kernels.update_codes, run, room, graph.order, first,
+                min(first + _SAMPLES_PER_ITEM, stop), run.phi, basis.omega, old, new, step,
             )  # fmt: skip
-            done(call, phase + colour)
-            item = take(call, phase + colour)
-        offers += barrier(call, phase + colour, items)
-    ends[0] = 0
+            done(call, phase)
+            item = take(call, phase)
+        offers += barrier(call, phase, items)
+        phase += 1
     return offers
 
 

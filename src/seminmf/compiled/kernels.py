@@ -54,13 +54,15 @@ def _entry(room: Any, run: Any, point: Any, step: Any) -> Any:
 @lru_cache(maxsize=16)
 def cross_kernel(dtype: Any) -> int:
     _, matrix = _arrays(dtype)
-    return cross_products.address(types.int64, matrix, types.int64, matrix, matrix)
+    return cross_products.address(types.int64, matrix, matrix, matrix)
 
 
 @lru_cache(maxsize=16)
 def _all(run: Any, room: Any, point: Any, step: Any, dtype: Any) -> Kernels:
     (vector, matrix), whole, fields = _arrays(dtype), types.int64, run.fields
-    update = codes_update.address(run, room, _ORDER, _ORDER, matrix, matrix, point, point, step)
+    update = codes_update.address(
+        run, room, _ORDER, whole, whole, matrix, matrix, point, point, step
+    )
     weigh = edge_weights.address(
         fields["graph"], whole, _PARAMETERS, types.float64, whole, whole, matrix, vector, vector
     )

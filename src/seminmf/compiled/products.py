@@ -10,9 +10,8 @@ import numpy as np
 from .apart import Apart
 from .blas import blas_add_cross, blas_times
 from .jit import inner, part_of_compiled
-from .simd.lanes import WIDTH
-from .simd.rows import add_rows, fetch_row, rows_times, scatter_row, weighted_rows
-from .simd.tiles import TILE
+from .simd.lanes import LINE, WIDTH, fetch
+from .simd.rows import add_rows, rows_times, scatter_row, weighted_rows
 from .views import matrix_at, rows_of
 
 # Products whose narrow factor has so few entries that it stays in the cache are done here, larger
@@ -39,7 +38,9 @@ def gather(samples, start, stop, room):
     by_rows = matrix_at(entries, 0, 0, m)
     if numbered and step == 1 and samples.row_step == m:
         for i in range(start, stop):
-            fetch_row(by_rows, samples.numbering[min(i + _ROWS_AHEAD, stop - 1)])
+            ahead = samples.numbering[min(i + _ROWS_AHEAD, stop - 1)]
+            for j in range(0, m, LINE // entries.itemsize):
+                fetch(by_rows, ahead * m + j)
             number = samples.numbering[i]
             for j in range(m):
                 room[i - start, j] = by_rows[number, j]
@@ -75,7 +76,7 @@ def products(samples, rows, start, stop, basis, out, spare):
 
     ``spare`` has a place for each of them if X is sparse.
     """
-    n, m = stop - start, samples.n_features
+    n = stop - start
     if samples.sparse:
         weighted_rows(
             basis, samples.numbering, start, n, samples.indptr, samples.indices, samples.entries,
@@ -83,25 +84,18 @@ def products(samples, rows, start, stop, basis, out, spare):
         )  # fmt: skip
     elif basis.size <= SKINNY:
         for first in range(0, n, STRIP):
-            last = min(first + STRIP, n)
-            reach = min(m, start + last) if samples.lower else m
-            rows_times(rows, first, last, reach, basis, out)
+            rows_times(rows, first, min(first + STRIP, n), basis, out)
     else:
         blas_times(samples.blas, rows, basis, out)
 
 
 @Apart
-def cross_products(blas, rows, lower, weighted, totals):
-    """``totals`` += weightedᵀ · rows, for rows of any matrix.
-
-    If ``lower`` is not negative, row i has only zeros right of column lower + i.
-    """
+def cross_products(blas, rows, weighted, totals):
+    """``totals`` += weightedᵀ · rows, for rows of any matrix."""
     n, m = rows.shape
     if m * weighted.shape[1] <= SKINNY and m * rows.itemsize >= WIDTH:
         for first in range(0, n, STRIP):
-            last = min(first + STRIP, n)
-            reach = min(m, max(lower + last, TILE)) if lower >= 0 else m
-            add_rows(rows, first, last, reach, weighted, totals)
+            add_rows(rows, first, min(first + STRIP, n), weighted, totals)
     else:
         blas_add_cross(blas, rows, weighted, totals)
 
@@ -133,8 +127,7 @@ def add_adjoint(kernels, samples, rows, start, weighted, sums):
         _add_sparse_adjoint(kernels.add_sparse_adjoint, samples, start, weighted, sums)
     else:
         totals = matrix_at(sums, 0, weighted.shape[1], samples.n_features)
-        lower = start if samples.lower else -1
-        add_cross(kernels.add_cross, samples.blas, rows, lower, weighted, totals)
+        add_cross(kernels.add_cross, samples.blas, rows, weighted, totals)
 
 
 @inner

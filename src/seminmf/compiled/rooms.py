@@ -45,7 +45,7 @@ def room_for(
     longest, m, k, width, dtype = sizes
     return state.Room(
         leads=leads, rows=(dtype, longest * gathers, m), spare=(dtype, longest),
-        phi=(dtype, longest * own_phi, width), numbers=(_WHOLE, longest), bounds=(_WHOLE, 2),
+        phi=(dtype, longest * own_phi, width), numbers=(_WHOLE, longest),
         following=(dtype, longest * own_point, k),
         weighted=(dtype, longest, width if sparse else k), fitted=(dtype, m),
         tiles=(dtype, tile_rows(k, width), TILE), every=_EVERY, sums=(dtype, TILE, k),
@@ -113,7 +113,7 @@ def run_without_samples(count: int, dtype: Any) -> state.Run:
     return state.Run(
         samples=state.Samples(
             n_features=0, entries=nothing, row_step=0, column_step=0, plain=True, sparse=False,
-            lower=False, indices=nobody, indptr=nobody, ones=nothing, numbering=numbers,
+            indices=nobody, indptr=nobody, ones=nothing, numbering=numbers,
             squares=np.zeros(count, dtype), share=nothing, blas=0,
         ),
         cuts=state.Cuts(blocks=numbers, shards=numbers, chunks=numbers, begin=0, end=0),

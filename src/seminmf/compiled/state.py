@@ -16,12 +16,12 @@ class Samples(Structure):
     i·row_step + j·column_step; X is ``plain`` where these are its rows as they follow each other.
     A sparse X has ``indices`` and ``indptr`` as in CSR, and as many ``ones`` as a block has rows.
     Sample i is row ``numbering[i]`` of X; for a dense X this may be empty, and then it is row i.
-    ``lower``: X has only zeros right of its diagonal. ``share``: sample weights, or empty.
+    ``share``: sample weights, or empty.
     ``blas``: the address of a product of matrices.
     """
 
     fields = (
-        "n_features", "entries", "row_step", "column_step", "plain", "sparse", "lower", "indices",
+        "n_features", "entries", "row_step", "column_step", "plain", "sparse", "indices",
         "indptr", "ones", "numbering", "squares", "share", "blas",
     )  # fmt: skip
 
@@ -133,7 +133,7 @@ class Room(Structure):
     """
 
     fields = (
-        "leads", "rows", "spare", "phi", "numbers", "bounds", "following", "weighted", "fitted",
+        "leads", "rows", "spare", "phi", "numbers", "following", "weighted", "fitted",
         "tiles", "every", "sums", "sizes", "columns", "split", "lengths",
     )  # fmt: skip
 

@@ -5,10 +5,6 @@ A run starts from them (`solve.starts`), and neighbours are looked for in them (
 
 from __future__ import annotations
 
-from functools import lru_cache
-from math import isfinite
-from typing import Any
-
 import numpy as np
 import scipy.linalg as la
 
@@ -66,35 +62,10 @@ def leading_axes(
 
 
 def eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
-    """Eigenvectors of the largest eigenvalues, largest first.
-
-    By a tridiagonal matrix and its relatively robust representations. LAPACK's driver evr does the
-    same for all eigenvectors, but turns to bisection for some of them, and takes up to twice as
-    long; here it is for what cannot be done so.
-    """
+    """Eigenvectors of the largest eigenvalues, largest first."""
     size = len(symmetric)
-    first = size - count
-    sytrd, stemr, ormqr = _eigensolvers(symmetric.dtype)
-    if size > 1:
-        # Room for blocks of columns, where there are enough of them for blocks to be faster.
-        room = 32 * size if size > 64 else 1
-        reflections, diagonal, neighbours, scales, _ = sytrd(symmetric.T, lower=1, lwork=room)
-        if isfinite(diagonal.sum()):
-            beside = np.empty_like(diagonal)  # one more place than there are neighbours
-            beside[:-1], beside[-1] = neighbours, 0
-            # The 2 asks for eigenvectors by number.
-            _, _, turned, failure = stemr(diagonal, beside, 2, 0, 0, first + 1, size)
-            if failure == 0:
-                vectors = np.array(turned[:, count - 1 :: -1], order="C")
-                vectors[1:] = ormqr("L", "N", reflections[1:, :-1], scales, vectors[1:], count)[0]
-                return vectors
-    return np.array(la.eigh(symmetric, subset_by_index=[first, size - 1])[1][:, ::-1], order="C")
-
-
-@lru_cache(maxsize=2)
-def _eigensolvers(dtype: Any) -> Any:
-    """To a tridiagonal matrix, its eigenvectors, and back."""
-    return la.get_lapack_funcs(("sytrd", "stemr", "ormqr"), dtype=dtype)
+    found = la.eigh(symmetric, subset_by_index=[size - count, size - 1])[1]
+    return np.array(found[:, ::-1], order="C")
 
 
 def few_samples(engine: Engine) -> bool:

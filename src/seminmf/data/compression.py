@@ -29,7 +29,7 @@ _ACCURACY = 1e-12
 
 
 class Compression(Protocol):
-    """X = L Qᵀ, L with zeros above its diagonal."""
+    """X = L Qᵀ."""
 
     L: FloatArray
 
@@ -167,7 +167,7 @@ class LazyCompression:
     def _make(self, compression: Compression | None) -> None:
         if compression is not None:
             engine = Engine(
-                compression.L, self._n_components, squares=self._full.squares, lower=True,
+                compression.L, self._n_components, squares=self._full.squares,
                 team=self._full.team,
             )  # fmt: skip
             self._space = Space(engine, compression)

@@ -62,8 +62,6 @@ class Engine:
         Rows in a block; None chooses by the size of the cache.
     squares : array of shape (n_samples,) or None
         ‖x_i‖² where they are known already.
-    lower : bool
-        Whether X has only zeros right of its diagonal.
     team : Team or None
         Of an engine for the same samples, to work with; None makes one.
     """
@@ -74,7 +72,6 @@ class Engine:
         n_components: int,
         block_rows: int | None = None,
         squares: FloatArray | None = None,
-        lower: bool = False,
         team: Team | None = None,
     ) -> None:
         self.n_samples, self.n_features = X.shape
@@ -88,7 +85,7 @@ class Engine:
             shape = self.n_samples, self.n_features, n_components
             self.cuts = cut_rows(*shape, block_rows)
             self.chunk_bounds = chunk_bounds(*shape)
-            self.storage = storage_of(X, lower)
+            self.storage = storage_of(X)
         self.sparse, self.whole = self.storage.sparse, self.storage.whole
         operations = 4.0 * n_components * (self.stored + 2 * n_components * self.n_samples)
         self.team = Team(operations, self.cuts.most_shards) if team is None else team

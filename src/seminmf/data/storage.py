@@ -143,13 +143,13 @@ class Storage(Protocol):
 
 def dense_samples(
     entries: FloatArray, steps: tuple[int, int], n_features: int, numbering: IntArray | None,
-    squares: FloatArray, share: FloatArray | None, *, plain: bool, lower: bool = False,
+    squares: FloatArray, share: FloatArray | None, *, plain: bool,
 ) -> Samples:  # fmt: skip
     """The structure of dense rows."""
     nothing = np.zeros(0, entries.dtype)
     return Samples(
         n_features=n_features, entries=entries, row_step=steps[0], column_step=steps[1],
-        plain=plain, sparse=False, lower=lower, indices=NOBODY, indptr=NOBODY, ones=nothing,
+        plain=plain, sparse=False, indices=NOBODY, indptr=NOBODY, ones=nothing,
         numbering=_NO_NUMBERS if numbering is None else numbering, squares=squares,
         share=nothing if share is None else share, blas=product_address(entries.dtype),
     )  # fmt: skip
@@ -163,7 +163,7 @@ def sparse_samples(
     entries, indices, indptr = parts
     return Samples(
         n_features=n_features, entries=entries, row_step=0, column_step=0, plain=False,
-        sparse=True, lower=False, indices=indices, indptr=indptr,
+        sparse=True, indices=indices, indptr=indptr,
         ones=np.ones(longest, entries.dtype), numbering=numbering, squares=squares,
         share=np.zeros(0, entries.dtype) if share is None else share,
         blas=product_address(entries.dtype),
@@ -191,9 +191,8 @@ class DenseStorage(_InMemory):
 
     sparse = False
 
-    def __init__(self, X: FloatArray, lower: bool = False) -> None:
+    def __init__(self, X: FloatArray) -> None:
         self.X: Any = X
-        self._lower = lower
         self.shape: tuple[int, int] = X.shape
         self.dtype, self.stored = X.dtype, X.size
         self.gathers = not X.flags.c_contiguous
@@ -220,10 +219,7 @@ class DenseStorage(_InMemory):
     ) -> Any:  # fmt: skip
         entries, steps = self._line()
         plain = self.X.flags.c_contiguous and numbering is None
-        return dense_samples(
-            entries, steps, self.shape[1], numbering, squares, share, plain=plain,
-            lower=self._lower,
-        )  # fmt: skip
+        return dense_samples(entries, steps, self.shape[1], numbering, squares, share, plain=plain)
 
     def visit(self, rows: slice) -> Visited:
         # By rows, however X lies in memory: BLAS would come to other last digits by columns.
@@ -269,5 +265,5 @@ def consecutive_rows(X: Any, start: int, stop: int) -> Any:
     return sp.csr_array(parts, shape=(stop - start, X.shape[1]))
 
 
-def storage_of(X: Any, lower: bool = False) -> Storage:
-    return SparseStorage(X) if sp.issparse(X) else DenseStorage(X, lower)
+def storage_of(X: Any) -> Storage:
+    return SparseStorage(X) if sp.issparse(X) else DenseStorage(X)

@@ -134,6 +134,6 @@ class NonnegativeBasis:
         )  # fmt: skip
         run, room = run_without_samples(m, dtype), room_for(Sizes(0, 0, k, k, dtype)).fresh()
         find_kernels(run, room, old, self._step, dtype)
-        gram, bounds = np.ascontiguousarray(gram, dtype), np.array([0, m])
-        nonnegative_basis(run, room, np.arange(m), bounds, moment, gram, old, new, self._step)
+        gram = np.ascontiguousarray(gram, dtype)
+        nonnegative_basis(run, room, np.arange(m), moment, gram, old, new, self._step)
         return Basis.of(updated)

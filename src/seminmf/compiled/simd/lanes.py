@@ -1,193 +1,262 @@
-"""Vectors in LLVM's language: what the loops of `seminmf.vectors` are built from."""
+"""Vectors of numbers, with which compiled code calculates as with numbers.
+
+A vector has so many lanes, and lives in registers of the processor, as many as it needs. ``+``,
+``-``, ``*`` and ``/`` take two of them, or one and a number, which then stands in every lane.
+"""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core.datamodel import models
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, register_model
 
-# Bytes of a vector.
-WIDTH = 32
-
+# Bytes of a register. Longer ones, which slow some processors down for what comes after them, pay
+# where there is much arithmetic in registers; where a machine has none, LLVM takes two for one.
+WIDTH, WIDE = 32, 64
 # Bytes of a line of the cache.
-_LINE = 64
+LINE = 64
 
 INDEX = ir.IntType(64)
-FAST = ("reassoc", "contract", "nsz", "arcp")
+_FAST = ("reassoc", "contract", "nsz", "arcp")
 
 
-class Lanes:
-    """Vectors of one type of numbers, and what is done with them."""
+class Lanes(types.Type):
+    """A vector of so many numbers of one type, in whole registers."""
 
-    def __init__(self, context: Any, builder: Any, dtype: Any, width: int = WIDTH) -> None:
-        self.builder = builder
-        number = context.get_data_type(dtype)
-        self._alignment = context.get_abi_sizeof(number)
-        self.count = width // self._alignment
-        self._type = ir.VectorType(number, self.count)
-        self.zero, self.one = self.constant(0.0), self.constant(1.0)
+    def __init__(self, dtype: Any, count: int, width: int = WIDTH) -> None:
+        self.dtype, self.count = dtype, count
+        super().__init__(name=f"Lanes({dtype}, {count}, {width})")
+        number = ir.DoubleType() if dtype == types.float64 else ir.FloatType()
+        self.of_register = per_register(dtype, width)
+        self.register = ir.VectorType(number, self.of_register)
 
-    def _pointer(self, data: Any, offset: Any) -> Any:
-        element = self.builder.gep(data, [offset])
-        return self.builder.bitcast(element, self._type.as_pointer())
 
-    def load(self, data: Any, offset: Any) -> Any:
-        vector = self.builder.load(self._pointer(data, offset))
-        vector.align = self._alignment
-        return vector
+def per_register(dtype: Any, width: int = WIDTH) -> int:
+    """How many numbers of a type a register has."""
+    return 8 * width // int(dtype.bitwidth)
 
-    def store(self, vector: Any, data: Any, offset: Any) -> None:
-        self.builder.store(vector, self._pointer(data, offset)).align = self._alignment
 
-    def load_spread(self, data: Any, offset: Any) -> Any:
-        """One number, in every lane."""
-        return self.spread(self.builder.load(self.builder.gep(data, [offset])))
+@register_model(Lanes)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        registers = ir.ArrayType(kind.register, kind.count // kind.of_register)
+        super().__init__(manager, kind, registers)
 
-    def fetch(self, data: Any, count: Any) -> None:
-        """Begin to bring so many numbers into the cache; they need not exist."""
+
+def _spread(builder: Any, number: Any, register: Any) -> Any:
+    """A number in every lane of a register."""
+    first = builder.insert_element(ir.Constant(register, ir.Undefined), number, ir.IntType(32)(0))
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), register.count), [0] * register.count)
+    return builder.shuffle_vector(first, first, everywhere)
+
+
+def _mapped(builder: Any, lanes: Lanes, function: Callable[..., Any], *values: Any) -> Any:
+    """What a function makes of the registers of some vectors; numbers stand in every lane."""
+    count = lanes.count // lanes.of_register
+    spread = [
+        None if isinstance(value.type, ir.ArrayType) else _spread(builder, value, lanes.register)
+        for value in values
+    ]
+    found = ir.Constant(ir.ArrayType(lanes.register, count), ir.Undefined)
+    for i in range(count):
+        sides = (
+            builder.extract_value(value, i) if everywhere is None else everywhere
+            for value, everywhere in zip(values, spread, strict=True)
+        )
+        found = builder.insert_value(found, function(*sides), i)
+    return found
+
+
+def _operator(symbol: Any, instruction: str) -> None:
+    """Have an operator take vectors."""
+
+    @infer_global(symbol)
+    class _OfLanes(AbstractTemplate):
+        def generic(self, given: Any, _: Any) -> Any:
+            lanes = next((kind for kind in given if isinstance(kind, Lanes)), None)
+            if lanes is None or len(given) != 2:
+                return None
+            kinds = [kind if isinstance(kind, Lanes) else lanes.dtype for kind in given]
+            return signature(lanes, *kinds)
+
+    def lower(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+        function = partial(getattr(builder, instruction), flags=_FAST)
+        return _mapped(builder, called.return_type, function, *arguments)
+
+    for kinds in ((Lanes, Lanes), (Lanes, types.Float), (types.Float, Lanes)):
+        lower_builtin(symbol, *kinds)(lower)
+
+
+for _symbol, _instruction in (
+    (operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):  # fmt: skip
+    _operator(_symbol, _instruction)
+
+
+def place_of(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
+    """The address of a number of a contiguous array, of whatever shape."""
+    return builder.gep(context.make_array(kind)(context, builder, array).data, [place])
+
+
+def load_register(builder: Any, address: Any, register: Any) -> Any:
+    """It may begin with any number."""
+    found = builder.load(builder.bitcast(address, register.as_pointer()))
+    found.align = 4
+    return found
+
+
+def store_register(builder: Any, value: Any, address: Any) -> None:
+    builder.store(value, builder.bitcast(address, value.type.as_pointer())).align = 4
+
+
+def _registers_at(builder: Any, lanes: Lanes, address: Any) -> list[Any]:
+    starts = range(0, lanes.count, lanes.of_register)
+    return [builder.gep(address, [INDEX(start)]) for start in starts]
+
+
+@intrinsic
+def shortest(typing, array):
+    """The number of lanes of the shortest vector of an array's numbers."""
+
+    def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+        return INDEX(per_register(array.dtype))
+
+    return types.int64(array), generate
+
+
+def _loading(lanes_of: Callable[[Any, int], Lanes]) -> Any:
+    @intrinsic(prefer_literal=True)
+    def load(typing, array, place, count):
+        """Numbers of an array, from number ``place`` on."""
+        if not isinstance(count, types.IntegerLiteral):
+            return None
+        lanes = lanes_of(array.dtype, count.literal_value)
+
+        def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+            address = place_of(context, builder, called.args[0], *arguments[:2])
+            found = ir.Constant(context.get_value_type(lanes), ir.Undefined)
+            for i, part in enumerate(_registers_at(builder, lanes, address)):
+                found = builder.insert_value(found, load_register(builder, part, lanes.register), i)
+            return found
+
+        return lanes(array, types.int64, count), generate
+
+    return load
+
+
+# So many numbers; the same in wide registers; or as many as fill so many registers.
+load = _loading(Lanes)
+load_wide = _loading(lambda dtype, count: Lanes(dtype, count, WIDE))
+load_registers = _loading(lambda dtype, count: Lanes(dtype, count * per_register(dtype)))
+
+
+@intrinsic
+def store(typing, lanes, array, place):
+    """Put a vector into an array, from number ``place`` on."""
+
+    def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+        vector, *where = arguments
+        address = place_of(context, builder, called.args[1], *where)
+        for i, part in enumerate(_registers_at(builder, lanes, address)):
+            store_register(builder, builder.extract_value(vector, i), part)
+        return context.get_dummy_value()
+
+    return types.void(lanes, array, types.int64), generate
+
+
+@intrinsic
+def nothing(typing, lanes):
+    """Zero in every lane."""
+
+    def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+        return context.get_constant_null(lanes)
+
+    return lanes(lanes), generate
+
+
+@intrinsic
+def at(typing, array, place):
+    """Number ``place`` of an array, whatever its shape; never counted from its end."""
+
+    def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+        return builder.load(place_of(context, builder, called.args[0], *arguments))
+
+    return array.dtype(array, types.int64), generate
+
+
+@intrinsic
+def choose(typing, lanes, limit, above, otherwise):
+    """In each lane ``above`` where that of ``lanes`` is above a limit, and else ``otherwise``."""
+
+    def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+        def chosen(value: Any, limit: Any, above: Any, otherwise: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(">", value, limit), above, otherwise)
+
+        return _mapped(builder, lanes, chosen, *arguments)
+
+    return lanes(lanes, lanes.dtype, lanes, lanes), generate
+
+
+@intrinsic
+def positive(typing, lanes):
+    """max(0, lanes), and what is not a number remains so."""
+
+    def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+        def above_zero(value: Any) -> Any:
+            zero = ir.Constant(value.type, [0.0] * value.type.count)
+            return builder.select(builder.fcmp_ordered("<", value, zero), zero, value)
+
+        return _mapped(builder, lanes, above_zero, *arguments)
+
+    return lanes(lanes), generate
+
+
+@intrinsic
+def root(typing, lanes):
+    def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+        kind = lanes.register
+        name = f"llvm.sqrt.v{kind.count}{kind.element.intrinsic_name}"
+        function = builder.module.declare_intrinsic(name, (), ir.FunctionType(kind, [kind]))
+        return _mapped(builder, lanes, lambda value: builder.call(function, [value]), *arguments)
+
+    return lanes(lanes), generate
+
+
+@intrinsic
+def bits_below(typing, lanes, limit):
+    """A bit for each lane that is below a limit; that of the first is the lowest."""
+
+    def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+        vector, limit = arguments
+        limits, bits = _spread(builder, limit, lanes.register), INDEX(0)
+        for i in range(vector.type.count):
+            below = builder.fcmp_ordered("<", builder.extract_value(vector, i), limits)
+            number = builder.zext(builder.bitcast(below, ir.IntType(lanes.of_register)), INDEX)
+            bits = builder.or_(bits, builder.shl(number, INDEX(i * lanes.of_register)))
+        return bits
+
+    return types.int64(lanes, lanes.dtype), generate
+
+
+@intrinsic
+def fetch(typing, array, place):
+    """Begin to bring what is around a number of an array into the cache; it need not exist."""
+
+    def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
         byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
-        function = self.builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+        function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+        address = builder.bitcast(place_of(context, builder, called.args[0], *arguments), byte)
+        # To read, into the second level, data.
+        builder.call(function, [address, flag(0), flag(2), flag(1)])
+        return context.get_dummy_value()
 
-        def line(offset: Any, _: list[Any]) -> list[Any]:
-            place = self.builder.bitcast(self.builder.gep(data, [offset]), byte)
-            # To read, into the second level, data.
-            self.builder.call(function, [place, flag(0), flag(2), flag(1)])
-            return []
-
-        loop(self.builder, INDEX(0), count, _LINE // self._alignment, [], line)
-
-    def constant(self, value: float) -> Any:
-        return ir.Constant(self._type, [value] * self.count)
-
-    def spread(self, value: Any) -> Any:
-        return spread(self.builder, value, self.count)
-
-    def positive(self, vector: Any) -> Any:
-        """max(0, vector), and what is not a number remains so."""
-        below = self.builder.fcmp_ordered("<", vector, self.zero)
-        return self.builder.select(below, self.zero, vector)
-
-    def negative(self, vector: Any) -> Any:
-        return self.builder.fsub(self.zero, vector, flags=FAST)
-
-    def root(self, vector: Any) -> Any:
-        kind = ir.FunctionType(self._type, [self._type])
-        name = f"llvm.sqrt.v{self.count}{self._type.element.intrinsic_name}"
-        function = self.builder.module.declare_intrinsic(name, (), kind)
-        return self.builder.call(function, [vector])
-
-    def add_product(self, total: Any, left: Any, right: Any) -> Any:
-        product = self.builder.fmul(left, right, flags=FAST)
-        return self.builder.fadd(total, product, flags=FAST)
-
-    def bits(self, lanes: Any) -> Any:
-        """Which lanes are true, as the bits of a number; the first is the lowest."""
-        number = self.builder.bitcast(lanes, ir.IntType(self.count))
-        return self.builder.zext(number, INDEX)
-
-
-def spread(builder: Any, value: Any, count: int) -> Any:
-    kind = ir.VectorType(value.type, count)
-    nothing = ir.Constant(kind, ir.Undefined)
-    first = builder.insert_element(nothing, value, ir.IntType(32)(0))
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
-    return builder.shuffle_vector(first, nothing, everywhere)
-
-
-def loop(
-    builder: Any, start: Any, stop: Any, step: int, initial: list[Any], body: Callable[..., Any]
-) -> list[Any]:
-    """``for i in range(start, stop, step): values = body(i, values)``; returns the last values.
-
-    The first of them is where ``i`` stood at the end.
-    """
-    before = builder.block
-    head, inside, after = (builder.append_basic_block(f"vectors.{n}") for n in "abc")
-    builder.branch(head)
-    builder.position_at_end(head)
-    phis = [builder.phi(value.type) for value in (start, *initial)]
-    for phi, value in zip(phis, (start, *initial), strict=True):
-        phi.add_incoming(value, before)
-    i, *values = phis
-    builder.cbranch(builder.icmp_signed("<", i, stop), inside, after)
-    builder.position_at_end(inside)
-    changed = [*body(i, values)]
-    following = builder.add(i, INDEX(step))
-    for phi, value in zip(phis, (following, *changed), strict=True):
-        phi.add_incoming(value, builder.block)
-    builder.branch(head)
-    builder.position_at_end(after)
-    return phis
-
-
-def unpacked(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
-    """Arrays with their fields; other arguments as they are."""
-    return [
-        context.make_array(kind)(context, builder, value)
-        if isinstance(kind, types.Array)
-        else value
-        for kind, value in zip(signature.args, arguments, strict=True)
-    ]
-
-
-def transposed(builder: Any, vectors: list[Any]) -> list[Any]:
-    """As many vectors as they have lanes, rows and columns exchanged: halves, then quarters, ..."""
-    count = len(vectors)
-    half = count // 2
-    while half:
-        for i in range(count):
-            if i & half == 0:
-                # In a shuffle the lanes of the second vector are numbered from ``count`` on.
-                low = [c if c & half == 0 else count + c - half for c in range(count)]
-                high = [c + half if c & half == 0 else count + c for c in range(count)]
-                pair = vectors[i], vectors[i + half]
-                kind = ir.VectorType(ir.IntType(32), count)
-                vectors[i], vectors[i + half] = (
-                    builder.shuffle_vector(*pair, ir.Constant(kind, lanes)) for lanes in (low, high)
-                )
-        half //= 2
-    return vectors
-
-
-def blocks(builder: Any, length: Any, size: int, body: Callable[[Any], None]) -> None:
-    """``body`` at every start of a block of ``size``; the last may overlap the one before it."""
-    rest = builder.sub(length, INDEX(size))
-
-    def step(start: Any, _: list[Any]) -> list[Any]:
-        body(start)
-        return []
-
-    (done,) = loop(builder, INDEX(0), builder.add(rest, INDEX(1)), size, [], step)
-    with builder.if_then(builder.icmp_signed("<", done, length)):
-        body(rest)
-
-
-def pieces(
-    builder: Any, start: Any, stop: Any, most: int, body: Callable[[Any, int], None]
-) -> None:
-    """``body(begin, size)`` for pieces of ``most``; the last ones are smaller but not much.
-
-    A last piece of one keeps nobody busy: four in pieces of three are two and two.
-    """
-    length = builder.sub(stop, start)
-    left = builder.srem(length, INDEX(most))
-    small = builder.and_(
-        builder.icmp_signed(">", length, INDEX(most)),
-        builder.and_(
-            builder.icmp_signed(">", left, INDEX(0)),
-            builder.icmp_signed("<", left, INDEX(most - 1)),
-        ),
-    )
-    left = builder.select(small, builder.add(left, INDEX(most)), left)
-    done, end = start, builder.sub(stop, left)
-    for size in range(most, 0, -1):
-
-        def step(begin: Any, _: list[Any], size: int = size) -> list[Any]:
-            body(begin, size)
-            return []
-
-        (done,) = loop(builder, done, builder.sub(end, INDEX(size - 1)), size, [], step)
-        end = stop
+    return types.void(array, types.int64), generate
