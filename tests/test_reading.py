@@ -25,6 +25,7 @@ from helpers import CLASSES, GRAPH_MODELS, Array, converging_or_not, make
 from seminmf import FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
 from seminmf.datasets import add_outliers
 from seminmf.metrics import majority_accuracy, nmi
+from seminmf.models.clustering import find_clusters
 from seminmf.models.reading import Reading, metric_root
 from seminmf.solve.projection import Placed
 
@@ -261,22 +262,25 @@ def averaged(values: Array, neighbours: list[Any]) -> Array:
 def test_averages_by_plain_loops() -> None:
     model = random_fit(12, k=3)
     X = model._projector.index.samples
+    X[0] += 20
     neighbours = [np.flatnonzero(row) for row in model._links.toarray()]
-    # Nine features are looked at along six directions.
+    # Nine features are looked at along six directions, whatever the parts describe of them.
     reading, found = Reading.of(model, model.codes_, 2, "reconstruction", True)
     assert reading.directions is not None
     assert reading.rounds is not None
     assert reading.middle is not None
-    assert 0 < reading.rest < 1
     features = X @ reading.directions
-    described = model.codes_ @ model.components_ @ reading.directions
-    shares = reading.middle.shares(features, averaged(features, neighbours), 0.0)
+    means = averaged(features, neighbours)
+    shares = reading.middle.shares(features, means, 0.0)
     np.testing.assert_array_equal(found.shares, shares)
-    # Of what the parts leave out counts what neighbours share.
-    left = shares * (features - described)
-    before, after = (left**2).sum(), (averaged(left, neighbours) ** 2).sum()
-    np.testing.assert_allclose(reading.rest, (6 * after - before) / 5 / after)
-    places = described + reading.rest * (features - described)
+    # Who is farther than one and a half times the median from the middle and from its neighbours
+    # is drawn in to there.
+    away = np.linalg.norm(features - reading.middle.home, axis=1)
+    gaps = np.linalg.norm(features - means, axis=1)
+    beyond = np.minimum(away / np.median(away), gaps / np.median(gaps)) / 1.5
+    np.testing.assert_allclose(shares[:, 0], 1 / np.maximum(beyond, 1))
+    assert shares.min() < 1
+    places = features
     first = values = reading.middle.drawn_in(places, shares)
     for _ in range(2):
         values = averaged(values, neighbours)
@@ -292,20 +296,19 @@ def test_averages_by_plain_loops() -> None:
     np.testing.assert_allclose(again, values[[*new, 9]])
 
 
-def test_what_parts_leave_out_counts_as_far_as_neighbours_share_it() -> None:
+def test_what_parts_leave_out_counts() -> None:
+    """Two groups in a direction that no part has."""
     rng = np.random.default_rng(0)
-    y = np.arange(200) % 4
+    y = np.arange(200) % 2
     groups = [[j for j in range(200) if y[j] == y[i] and j != i][:5] for i in range(200)]
-    rest = {}
-    for name, left in {
-        "noise": rng.normal(size=(200, 5)), "shared": rng.normal(size=(4, 5))[y],
-        "nothing": np.zeros((200, 5)),
-    }.items():  # fmt: skip
-        model = fitted(rng.uniform(size=(200, 3)), np.zeros((5, 3)), left, links_of(groups))
-        rest[name] = Reading.of(model, model.codes_, 4, "reconstruction", True)[0].rest
-    assert rest["noise"] < 0.3
-    assert rest["shared"] > 0.98
-    assert rest["nothing"] == 0
+    codes, basis = rng.uniform(size=(200, 3)), rng.normal(size=(5, 3))
+    basis[0] = 0
+    X = codes @ basis.T + np.array([[3.0], [-3.0]])[y] * [1, 0, 0, 0, 0]
+    model = fitted(codes, basis, X, links_of(groups))
+    found = find_clusters(model, model.codes_, 2, 0)
+    assert adjusted_rand_score(y, found.labels) == 1
+    alone = find_clusters(model, model.codes_, 2, 0, refine=False)
+    assert adjusted_rand_score(y, alone.labels) < 0.1
 
 
 def test_clusters_are_better() -> None:
@@ -427,7 +430,9 @@ def test_centres_as_codes() -> None:
     codes, labels = found.factorizer_.codes_, found.labels_
     means = np.array([codes[labels == label].mean(axis=0) for label in range(8)])
     np.testing.assert_allclose(found.cluster_centers_, means)
-    found = clustered("reconstruction", True)
+    spoilt = add_outliers(digits()[0], 0.1, random_state=0)[0]
+    found = FactorKMeans(L21SemiNMF(8), random_state=0).fit(spoilt)
+    codes = found.factorizer_.codes_
     shares = Reading.of(found.factorizer_, codes, 8, "reconstruction", True)[1].shares
     assert shares.min() < 0.9
     means = np.array([

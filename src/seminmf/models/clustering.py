@@ -111,15 +111,16 @@ class FactorKMeans(
     unless ``graph`` is a matrix), and if a sample and its neighbours are not more than there are
     samples per cluster:
 
-    - *What parts leave out* is added along the leading directions in which neighbours were looked
-      for, times the share of its averages over neighbours that is in common to them: k parts around
-      the origin describe k − 1 directions, and may miss one that parts clusters.
-    - *Drawn in*: who is c times as far from the middle of the data as is usual, and from its
-      neighbours as well, is moved in to c^(1/5) times, so that no outlier takes a cluster for
-      itself. A group stays where it is, however far out.
+    - *What parts leave out* counts as well, along the 2k leading directions in which neighbours
+      were looked for: k parts around the origin describe k − 1 directions, and may miss one that
+      parts clusters. So samples are seen there as they are, and ``strength`` has no say.
+    - *Drawn in*: who is farther from the middle of the data than one and a half times what is
+      usual, and from its neighbours as well, is moved in to there, so that no outlier takes a
+      cluster for itself. A group stays where it is, however far out.
     - *Averaged*: each sample is replaced by its mean with its neighbours, twice.
 
-    Without neighbours samples are drawn in by their distance from the middle alone.
+    Without neighbours samples are reconstructions, and who is c times as far from the middle as is
+    usual is moved in to c^(1/5) times.
 
     Classes of hardly more samples than there are neighbours are better left unaveraged:
     ``refine=False``. The paper's procedure, k-means of V, is ``metric="codes", refine=False``.

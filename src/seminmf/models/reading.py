@@ -1,4 +1,4 @@
-"""Samples as k-means sees them: what their parts describe, and what they share with neighbours.
+"""Samples as k-means sees them: reconstructed by their parts, or averaged over their neighbours.
 
 Nothing here depends on how V and U share their scale or angles. With V → VA and U → UA⁻ᵀ codes
 change, but V(UᵀU)^½ only turns: its distances are those of the reconstructions V Uᵀ.
@@ -21,8 +21,11 @@ __all__ = ["CODES", "METRICS", "RECONSTRUCTION", "Middle", "Reading", "Seen", "m
 RECONSTRUCTION, CODES = METRICS = ("reconstruction", "codes")
 # How often samples are averaged: over the neighbours, and the neighbours of the neighbours.
 _ROUNDS = 2
-# Who is c times as far out as is usual is drawn in to this power of c: an outlier five times as far
-# away counts 1.4 times as far, and clusters behind each other stay apart.
+# Who is farther out than so many times what is usual, and alone, is drawn in to there: clusters
+# stay where they are, and outliers take none for themselves.
+_REACH = 1.5
+# Without neighbours nobody knows who is alone: who is c times as far out as is usual is drawn in to
+# this power of c, so that clusters behind each other stay apart.
 _POWER = 1 / 5
 # Samples nearer than this share of the largest distance are copies.
 _SAME = 1e-10
@@ -95,11 +98,11 @@ class Middle:
     home: FloatArray
     """... and among the features, where distances from it are measured."""
     radius: float
-    """A usual distance from it, ..."""
+    """Up to which distance from it samples stay, ..."""
     gap: float | None = None
     """... and from the mean with one's neighbours; None without neighbours."""
     power: float = _POWER
-    """By which those farther away count; another one in older files."""
+    """By which those farther away count."""
 
     def shares(self, features: FloatArray, others: FloatArray | None, residuals: Any) -> FloatArray:
         """How much of their way from the middle samples keep.
@@ -137,7 +140,9 @@ class Reading:
     """Codes times it are places: those of the reconstructions, unless the metric says otherwise."""
     middle: Middle | None = None
     rest: float = 0.0
-    """How much counts of what the parts leave out."""
+    """How much counts of what the parts leave out along the directions: in the reconstruction
+    metric all of it, but in older files.
+    """
     directions: FloatArray | None = None
     """Those along which samples with neighbours are seen; None: all features."""
     features: FloatArray | None = None
@@ -213,19 +218,16 @@ class Reading:
             directions = leading_directions(index.samples, DIRECTIONS * k)
         features = features_of(index.samples, directions).astype(np.float64) * projector.unit
         averages = _Averages.over(links, copies)
-        others = averages(features, features)
-        weights = _geometric_median(features)
-        home, rest, root = weights @ features, 0.0, np.eye(k)
-        radius, gap = (_usual(_lengths(features - x)[member]) for x in (home, others))
-        middle = Middle(home, home, radius, gap)
-        shares = middle.shares(features, others, 0.0)
+        others, weights = averages(features, features), _geometric_median(features)
+        root, rest = np.eye(k), 0.0
         if metric == RECONSTRUCTION:
-            root = np.asarray(factorizer.components_, dtype=np.float64)
+            root, rest = np.asarray(factorizer.components_, dtype=np.float64), 1.0
             root = root if directions is None else root @ directions
-            left = shares * (features - own @ root)
-            rest = averages.in_common(left)
-        places = _places(own, features, root, rest)
-        middle = replace(middle, place=weights @ places)
+        places, home = _places(own, features, root, rest), weights @ features
+        away, gaps = (_lengths(features - x)[member] for x in (home, others))
+        radius, gap = _REACH * _usual(away), _REACH * _usual(gaps)
+        middle = Middle(weights @ places, home, radius, gap, power=0)
+        shares = middle.shares(features, others, 0.0)
         rounds = np.empty((1 + _ROUNDS, *places.shape), codes.dtype)
         rounds[0] = middle.drawn_in(places, shares)
         for before, after in pairwise(rounds):
@@ -290,6 +292,8 @@ class Reading:
 
 def _places(codes: FloatArray, features: FloatArray, root: FloatArray, rest: float) -> FloatArray:
     """What the parts describe, and as much as counts of what they leave out."""
+    if rest == 1:
+        return features
     described = codes @ root
     return described + rest * (features - described) if rest > 0 else described
 
@@ -310,19 +314,3 @@ class _Averages:
 
     def __call__(self, own: FloatArray, others: FloatArray) -> FloatArray:
         return np.asarray((self.copies * own + self.links @ others) / self.total, dtype=own.dtype)
-
-    def in_common(self, values: FloatArray) -> float:
-        """The share of averages that is not left over from what each sample has by itself.
-
-        Averages leave of independent values the squares of their weights, 1/(p + 1) of p + 1. With
-        s of what is in common and e of what is not, squares are s + e before and s + le after.
-        """
-        from ..data import power_of_two
-
-        values = values / power_of_two(float(np.abs(values).max(initial=0.0)))
-        before, after = float((values**2).sum()), float((self(values, values) ** 2).sum())
-        # The squares of the weights: those of the copies are one, a neighbour's is 1/total.
-        leave = float(((self.copies**2 + self.total - self.copies) / self.total**2).mean())
-        if after == 0 or leave == 1:
-            return 0.0
-        return float(np.clip((after - leave * before) / (1 - leave) / after, 0, 1))
