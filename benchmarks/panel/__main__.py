@@ -1,7 +1,8 @@
 """Clusters and outliers on labelled sets: ``python -m benchmarks.panel``.
 
 What has a row in ``docs/panel-*.csv`` is not measured again; after a change of a method name it
-with ``--again``. The page ``docs/panel.md`` is made from the rows.
+with ``--again``. ``--half B`` does so with half of the collection of sets that had no say, which
+``collection.py`` says how to install. The page ``docs/panel.md`` is made from the rows.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..results import read_rows
 from . import cluster_page, clusters, costs
+from .rows import Row
 from .sets import NAMES, at_hand
 
 PAGE = Path(__file__).parents[2] / "docs" / "panel.md"
@@ -33,15 +36,20 @@ def main() -> None:
         help="measure methods whose name contains this again",
     )  # fmt: skip
     parser.add_argument("--costs", action="store_true", help="measure seconds again as well")
+    parser.add_argument("--half", choices=("A", "B"), help="measure half of the collection")
     arguments = parser.parse_args()
     absent = [name for name in NAMES if not at_hand(name)]
     if absent:
         parser.error(f"not at hand: {', '.join(absent)}; see benchmarks/panel/sets.py")
     again = {name for name in clusters.METHODS if any(part in name for part in arguments.again)}
+    if arguments.half:
+        clusters.measure_collection(arguments.half, arguments.runs, again)
+        again = set()
     rows = clusters.measure(arguments.runs, again)
     if arguments.costs:
         costs.measure()
-    sections = (_HEAD, cluster_page.section(rows), costs.section())
+    unseen = read_rows(clusters.COLLECTION, Row)
+    sections = (_HEAD, cluster_page.section(rows), cluster_page.unseen(unseen), costs.section())
     PAGE.write_text("\n".join(sections), encoding="utf-8")
     print(PAGE.read_text(encoding="utf-8"))
 

@@ -20,10 +20,12 @@ from sklearn.neighbors import kneighbors_graph
 from seminmf import FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
 from seminmf.metrics import majority_accuracy, matched_accuracy, nmi
 
+from . import collection
 from .rows import Job, Row, complete
 from .sets import CLEAN, GROSS, NAMES, SCALED, SWAPPED, Floats, Labels, Subset, at_hand, subset
 
 FILE = Path(__file__).parents[2] / "docs" / "panel-clusters.csv"
+COLLECTION = FILE.with_name("panel-collection.csv")
 RUNS = 3
 FRACTION = 0.2
 SPOILT = (GROSS, SCALED, SWAPPED)
@@ -170,12 +172,27 @@ def jobs(runs: int) -> list[Job]:
     names = [name for name in NAMES if at_hand(name)]
     return [
         Job(name, kind, run, tuple(METHODS) if kind == CLEAN else compared)
+        for name in names
         for run in range(runs)
         for kind in (CLEAN, *SPOILT)
-        for name in names
     ]
 
 
 def measure(runs: int, forget: set[str]) -> list[Row]:
     """The rows of the panel."""
     return complete(FILE, Row, jobs(runs), work, forget)
+
+
+# What is measured on the collection: what a user would compare, as far as it is affordable.
+UNSEEN = (OURS, "FactorKMeans(SemiNMF)", *list(BASELINES)[:4])
+
+
+def measure_collection(half: str, runs: int, forget: set[str]) -> None:
+    """The rows of half of the collection; of spoilt sets only those of the first subsets."""
+    wanted = [
+        Job(name, kind, run, UNSEEN)
+        for name in collection.NAMES[half]
+        for kind in (CLEAN, *SPOILT)
+        for run in range(runs if kind == CLEAN else 1)
+    ]
+    complete(COLLECTION, Row, wanted, work, forget)

@@ -66,9 +66,10 @@ def complete(
 
     Rows of the methods in ``forget`` are measured again.
     """
-    rows = {_key(row): row for row in read_rows(path, kind) if row.method not in forget}
     wanted = list(wanted)
     order = [(j.data, j.kind, j.run, method) for j in wanted for method in j.methods]
+    again = {key for key in order if key[-1] in forget}
+    rows = {_key(row): row for row in read_rows(path, kind) if _key(row) not in again}
     missing = [
         dataclasses.replace(job, methods=absent)
         for job in wanted

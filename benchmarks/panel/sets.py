@@ -23,6 +23,7 @@ from seminmf.experiments.data import LOADERS, SHARE, seed_for
 from seminmf.experiments.paper import DATASETS
 
 from ..data import MissingDataError
+from . import collection
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -50,6 +51,7 @@ KEEL = dict.fromkeys(
 )  # fmt: skip
 _TREATMENTS = {**_OWN, **_FILES, **KEEL}
 NAMES = tuple(_TREATMENTS)
+_TREATMENTS |= {name: source.treatment for name, source in collection.SOURCES.items()}
 # Larger sets are cut to so many samples, drawn once: the panel has to be affordable.
 _MOST_SAMPLES = 2_500
 
@@ -100,6 +102,8 @@ def at_hand(name: str) -> bool:
 
 
 def _published(name: str) -> tuple[Any, Any]:
+    if name in collection.SOURCES:
+        return collection.published(name)
     if not at_hand(name):
         raise MissingDataError(f"data set {name} not found: see benchmarks/panel/sets.py")
     if name in DATASETS:
