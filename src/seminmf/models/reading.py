@@ -50,13 +50,23 @@ def metric_root(factorizer: Any, n_components: int, even: bool = True) -> FloatA
     return np.asarray(units * ((axes * np.sqrt(np.maximum(squares, 0))) @ axes.T))
 
 
-def _lengths(steps: FloatArray) -> FloatArray:
-    """Of rows whose squares may be beyond the range of numbers."""
+def _in_range(values: FloatArray) -> tuple[FloatArray, float]:
+    """Values whose squares are numbers, and their unit."""
     from ..data import power_of_two
 
-    steps = np.asarray(steps, dtype=np.float64)
-    unit = power_of_two(float(np.abs(steps).max(initial=0.0)))
-    return np.asarray(unit * np.linalg.norm(steps / unit, axis=1))
+    values = np.asarray(values, dtype=np.float64)
+    unit = power_of_two(float(np.abs(values).max(initial=0.0)))
+    return values / unit, unit
+
+
+def _row_lengths(values: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", values, values)))
+
+
+def _lengths(steps: FloatArray) -> FloatArray:
+    """Of rows whose squares may be beyond the range of numbers."""
+    steps, unit = _in_range(steps)
+    return unit * _row_lengths(steps)
 
 
 def _geometric_median(places: FloatArray) -> FloatArray:
@@ -64,9 +74,10 @@ def _geometric_median(places: FloatArray) -> FloatArray:
 
     It is where the sum of the distances is least, which turns with the samples.
     """
+    places, _ = _in_range(places)
     weights = np.full(len(places), 1 / len(places))
     for _ in range(_STEPS):
-        distances = _lengths(places - weights @ places)
+        distances = _row_lengths(places - weights @ places)
         least = np.finfo(np.float64).eps * distances.max()
         if least == 0:
             break
@@ -317,9 +328,7 @@ class _Averages:
         Averages leave of independent values the squares of their weights, 1/(p + 1) of p + 1. With
         s of what is in common and e of what is not, squares are s + e before and s + le after.
         """
-        from ..data import power_of_two
-
-        values = values / power_of_two(float(np.abs(values).max(initial=0.0)))
+        values, _ = _in_range(values)
         before, after = float((values**2).sum()), float((self(values, values) ** 2).sum())
         # The squares of the weights: those of the copies are one, a neighbour's is 1/total.
         leave = float(((self.copies**2 + self.total - self.copies) / self.total**2).mean())
