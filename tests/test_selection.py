@@ -37,7 +37,7 @@ from seminmf.selection.blocks import (
     usual_folds,
 )
 from seminmf.selection.components import _further, usual_candidates
-from seminmf.selection.consensus import _agreed
+from seminmf.selection.consensus import _agreed, rand_index
 from seminmf.selection.evidence import _crossed_error, _reason, _warning
 from seminmf.selection.grid import check_labels
 from seminmf.selection.growth import Growth, grown_parts
@@ -481,7 +481,64 @@ def test_runs_agree_whatever_clusters_are_called() -> None:
     truth = np.repeat([0, 1, 2], 30)
     runs = np.array([np.random.RandomState(i).permutation(3)[truth] for i in range(5)])
     runs[0, ::7] = -1
-    assert adjusted_rand_score(truth, _agreed(runs, 3)) == 1
+    places = np.eye(3)[truth] + 0.1 * np.random.RandomState(0).rand(90, 3)
+    assert adjusted_rand_score(truth, _agreed(places, runs, 3)) == 1
+
+
+def _square() -> tuple[Any, Any, Any]:
+    """Four heaps at the corners of a square that is hardly higher than wide, cut both ways."""
+    corners = np.array([[0, 0], [1.0, 0], [0, 1.02], [1.0, 1.02]])
+    places = np.repeat(corners, 20, axis=0) + 0.05 * np.random.RandomState(0).randn(80, 2)
+    return places - places.mean(axis=0), np.repeat([0, 1, 0, 1], 20), np.repeat([0, 0, 1, 1], 20)
+
+
+@pytest.mark.parametrize("loose_runs", [0, 10, 20])
+def test_where_runs_are_divided_the_tightest_clusters_decide(loose_runs: int) -> None:
+    places, loose, tight = _square()
+    runs = np.where(np.arange(40)[:, None] < loose_runs, loose, tight)
+    assert adjusted_rand_score(_agreed(places, runs, 2), tight) == 1
+
+
+def test_most_runs_outvote_the_tightest_clusters() -> None:
+    places, loose, tight = _square()
+    runs = np.where(np.arange(40)[:, None] < 36, loose, tight)
+    assert adjusted_rand_score(_agreed(places, runs, 2), loose) == 1
+
+
+def test_small_clusters_stay_beside_large_ones() -> None:
+    """Runs that all keep four small clusters apart, and cut the large one anywhere."""
+    rng = np.random.RandomState(0)
+    truth = np.repeat([0, 1, 2, 3, 4], [200, 12, 12, 12, 12])
+    centres = 6 * rng.standard_normal((5, 8))
+    places = centres[truth] + rng.standard_normal((len(truth), 8))
+    runs = []
+    for seed in range(10):
+        run = truth.copy()
+        if seed < 6:  # two of the small ones are one, for half of the large one
+            cut = np.random.RandomState(seed).standard_normal(8)
+            run[truth == 4] = 3
+            run[(truth == 0) & ((places - centres[0]) @ cut > 0)] = 4
+        runs.append(run)
+    assert (
+        adjusted_rand_score(_agreed(places - places.mean(axis=0), np.array(runs), 5), truth) > 0.9
+    )
+
+
+def test_runs_with_too_few_clusters_have_no_say_in_where_to_begin() -> None:
+    places, _, tight = _square()
+    assert _agreed(places, np.zeros((3, 80), np.int64), 2) is None
+    runs = np.array([np.zeros(80, np.int64), tight])
+    assert adjusted_rand_score(_agreed(places, runs, 2), tight) == 1
+
+
+def test_agreement_is_the_adjusted_rand_index_of_what_both_have() -> None:
+    rng = np.random.RandomState(0)
+    for _ in range(200):
+        n = rng.randint(1, 30)
+        one, other = (rng.randint(-1, rng.randint(1, 6), size=n) for _ in range(2))
+        both = (one >= 0) & (other >= 0)
+        wanted = adjusted_rand_score(one[both], other[both]) if both.any() else np.nan
+        np.testing.assert_allclose(rand_index(one, other), wanted, atol=1e-12)
 
 
 def test_bad_stability_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from .._types import FloatArray, IntArray
@@ -12,11 +13,9 @@ from ..compiled.kmeans import kmeans
 from ..compiled.threads.cores import AtWork
 from ..models.certificate import matched_cosines
 from ..models.clustering import FactorKMeans
+from ..models.reading import Reading
 
-__all__ = ["consensus_model"]
-
-# Starts of the k-means of memberships; with a hundred the result is no steadier.
-_STARTS = 20
+__all__ = ["consensus_model", "rand_index"]
 
 
 def consensus_model(
@@ -30,31 +29,79 @@ def consensus_model(
     """
     factorizer = clone(model.factorizer).set_params(random_state=0).fit(X)
     n_clusters = model.n_clusters or factorizer.n_components
-    agreed = _agreed(labels, n_clusters)
-    # With too few different samples some are empty: then from a start of its own.
-    start = agreed if len(np.unique(agreed)) == n_clusters else None
     fitted = clone(model).set_params(random_state=0)
-    fitted._cluster(factorizer, factorizer.codes_, n_clusters, 0, start)
+    with AtWork():
+        reading, seen = Reading.of(
+            factorizer, factorizer.codes_, n_clusters, fitted.metric, fitted.refine
+        )
+        agreed = _agreed(reading.around(seen.places)[1], labels, n_clusters)
+    fitted._cluster(factorizer, factorizer.codes_, n_clusters, 0, agreed)
     fitted.n_features_in_ = factorizer.n_features_in_
     found = [matched_cosines(factorizer.components_, other) for other in parts]
     factorizer.stability_ = np.mean(found, axis=0)
     return fitted, factorizer.stability_
 
 
-def _agreed(labels: IntArray, n_clusters: int) -> IntArray:
-    """Clusters of samples that were together in most runs: k-means of their memberships.
+def _agreed(places: FloatArray, runs: IntArray, n_clusters: int) -> IntArray | None:
+    """Clusters of all samples that the runs agree on; None if no run has as many.
 
-    Clusters have no names that runs share; that two samples were together is in the distance of
-    their rows, whatever the names are. A sample that was absent has the mean of the others there.
-    Clusters differ in the leading directions of these rows; what only some runs say is in others.
+    k-means of all samples goes on from the clusters of each run. Where it ends tightest the vote
+    begins, whatever the draws: a sample belongs where most runs have it, k-means goes on from
+    there, and the runs vote again as long as they agree more with what comes out.
     """
-    columns = []
-    for row in labels:
-        here = row >= 0
-        members = (row[:, None] == np.arange(row.max() + 1)).astype(np.float64)
-        members[~here] = members[here].mean(axis=0)
-        columns.append(members - members.mean(axis=0))
-    together = np.hstack(columns)
-    with AtWork():
-        leading = np.linalg.eigh(together.T @ together)[1][:, -n_clusters:]
-        return kmeans(together @ leading, n_clusters, 0, _STARTS).labels
+    settled = [_settled(places, run, n_clusters) for run in runs]
+    clusters = min(settled, key=lambda found: found[0])[1]
+    if clusters is None:
+        return None
+    agreement = _agreement(clusters, runs)
+    while True:
+        voted = _settled(places, _voted(clusters, runs, n_clusters), n_clusters)[1]
+        if voted is None or (more := _agreement(voted, runs)) <= agreement:
+            return clusters
+        clusters, agreement = voted, more
+
+
+def _settled(places: FloatArray, start: IntArray, n_clusters: int) -> tuple[float, IntArray | None]:
+    """(inertia, clusters) of k-means from the clusters of some of the samples; (inf, None) if there
+    are fewer of these than wanted.
+    """
+    if len(np.unique(start[start >= 0])) < n_clusters:
+        return np.inf, None
+    means = np.array([places[start == label].mean(axis=0) for label in range(n_clusters)])
+    found = kmeans(places, n_clusters, 0, centres=means)
+    return found.inertia, found.labels
+
+
+def _voted(clusters: IntArray, runs: IntArray, n_clusters: int) -> IntArray:
+    """Where most runs have each sample, and ``clusters`` themselves, which have a vote as well.
+
+    Each run calls its clusters by names of its own: they are matched one to one.
+    """
+    votes = np.eye(n_clusters)[clusters]
+    for run in runs:
+        here = np.flatnonzero(run >= 0)
+        shared = np.zeros((n_clusters, n_clusters))
+        np.add.at(shared, (run[here], clusters[here]), 1)
+        votes[here, linear_sum_assignment(shared, maximize=True)[1][run[here]]] += 1
+    return np.asarray(votes.argmax(axis=1))
+
+
+def _agreement(clusters: IntArray, runs: IntArray) -> float:
+    return float(np.nanmean([rand_index(clusters, run) for run in runs]))
+
+
+def rand_index(one: IntArray, other: IntArray) -> float:
+    """Adjusted Rand index on the samples that both have (not negative); NaN if there are none.
+
+    For hundreds of pairs of small tables: scikit-learn checks each for longer than it counts.
+    """
+    both, width = (one >= 0) & (other >= 0), int(other.max()) + 1
+    if not both.any():
+        return np.nan
+    shared = np.bincount(one[both] * width + other[both], minlength=(one.max() + 1) * width)
+    counts = shared.reshape(-1, width)
+    of = (counts, counts.sum(axis=1), counts.sum(axis=0), counts.sum())
+    together, ones, others, pairs = (float((sizes * (sizes - 1)).sum()) for sizes in of)
+    by_chance = ones * others / max(pairs, 1.0)
+    most = (ones + others) / 2
+    return 1.0 if most == by_chance else (together - by_chance) / (most - by_chance)

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
 from sklearn.base import clone
-from sklearn.metrics import adjusted_rand_score
 
 from .._files import PathLike
 from .._types import FloatArray, IntArray
@@ -19,7 +18,7 @@ from ..models.clustering import FactorKMeans
 from ..models.factorization import _Factorization
 from ..models.validation import check_integer, check_share
 from .checks import check_array, drawn_seed, told_of
-from .consensus import consensus_model
+from .consensus import consensus_model, rand_index
 from .work import Step, Work, working
 
 __all__ = ["Stability", "check_clusters", "stability", "steadiness"]
@@ -223,10 +222,7 @@ def _agreement(labels: IntArray, rng: np.random.RandomState) -> tuple[float, tup
     runs = len(labels)
     pairs = np.full((runs, runs), np.nan)
     for i, j in combinations(range(runs), 2):
-        shared = (labels[i] >= 0) & (labels[j] >= 0)
-        if shared.any():
-            score = adjusted_rand_score(labels[i][shared], labels[j][shared])
-            pairs[i, j] = pairs[j, i] = score
+        pairs[i, j] = pairs[j, i] = rand_index(labels[i], labels[j])
     means = []
     for _ in range(_DRAWS):
         drawn = rng.randint(runs, size=runs)
