@@ -550,6 +550,13 @@ def test_bad_stability_is_refused() -> None:
         stability(X_SMALL, SemiNMF(6), subsample=0.1)
     with pytest.raises(ValueError, match="no sample in common"):
         stability(X_SMALL, SemiNMF(3), n_runs=2, subsample=0.5)
+    with pytest.raises(ValueError, match="leaves 5 runs no sample in common"):
+        stability(X_SMALL, SemiNMF(3), n_runs=5, subsample=0.2)
+
+
+def test_some_runs_may_have_nothing_in_common() -> None:
+    found = stability(X_SMALL, SemiNMF(3), n_runs=3, subsample=0.4, random_state=0)
+    assert found.interval[0] <= found.agreement <= found.interval[1]
 
 
 # --- the selector ---------------------------------------------------------------------------------

@@ -135,9 +135,9 @@ def stability(
             f"subsample={subsample:g} leaves {kept} of {X.shape[0]} samples, fewer than parts or "
             "clusters. Take a larger share, or fewer parts."
         )
-    if n_runs == 2 and 2 * kept <= X.shape[0]:
+    if n_runs * kept <= X.shape[0]:
         raise ValueError(
-            f"subsample={subsample:g} leaves two runs no sample in common to compare. Take a "
+            f"subsample={subsample:g} leaves {n_runs} runs no sample in common to compare. Take a "
             "larger share, or more runs."
         )
 
@@ -226,8 +226,8 @@ def _agreement(labels: IntArray, rng: np.random.RandomState) -> tuple[float, tup
     means = []
     for _ in range(_DRAWS):
         drawn = rng.randint(runs, size=runs)
-        values = pairs[np.ix_(drawn, drawn)][drawn[:, None] != drawn]
-        if len(values):
+        values = pairs[np.ix_(drawn, drawn)]
+        if not np.isnan(values).all():
             means.append(float(np.nanmean(values)))
     low, high = np.percentile(means, _BOUNDS)
     return float(np.nanmean(pairs)), (float(low), float(high))
