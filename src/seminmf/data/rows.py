@@ -260,7 +260,7 @@ class Rows:
 
         β and the floor of lengths make up the ridge. None where their system is singular.
         """
-        if self._run.solving is no_basis_room():
+        if self._run.solving.solve == 0:
             kind = *self._sums.moment.shape, self._engine.dtype
             self._run.set_structure("solving", basis_room_for(*kind).fresh())
         rule, start_eta = self._rule.kind, self._start_eta
