@@ -621,6 +621,28 @@ def test_pauses_at_every_hand_over(request: pytest.FixtureRequest) -> None:
     run_script("pauses.py", "150", "--folder", str(request.config.cache.mkdir("pauses")))
 
 
+# What is made once for all fits is made by each of several threads that ask at the same time.
+MADE_TWICE = """
+import numpy as np
+from seminmf import L21SemiNMF
+from seminmf.compiled.rooms import basis_room_for, no_basis_room
+from seminmf.data import rows
+
+def find(*arguments, find_iteration=rows.find_iteration):
+    for made in (basis_room_for, no_basis_room):
+        made.cache_clear()
+    return find_iteration(*arguments)
+
+rows.find_iteration = find
+L21SemiNMF(3).fit(np.random.default_rng(0).normal(size=(100, 10)))
+"""
+
+
+def test_first_fits_in_several_threads_at_once() -> None:
+    """The basis was solved for by a function that nobody had looked for, which ends a process."""
+    run_script("-c", MADE_TWICE)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_forks_and_joblib_while_others_fit() -> None:
     run_script("nested.py")
