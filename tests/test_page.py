@@ -53,6 +53,7 @@ def found_of(model: Any, X: Any, **options: Any) -> Findings:
 # Words
 
 
+@pytest.mark.filterwarnings("ignore:All outlier scores are rounding")
 def test_one_is_not_many() -> None:
     assert counted(1, "row") == "1 row"
     assert counted(1200, "row") == "1,200 rows"
@@ -190,6 +191,7 @@ def test_scales_and_ids_are_told() -> None:
     assert "flat has the same value in every sample" in words
 
 
+@pytest.mark.filterwarnings("ignore:All outlier scores are rounding")
 def test_the_share_explained_is_told_against_the_number_of_parts(rng: Any) -> None:
     X = rng.normal(size=(200, 8)) @ rng.normal(size=(8, 20))
     few = told(SemiNMF(3, random_state=0).fit(X), X)

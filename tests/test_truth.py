@@ -172,4 +172,4 @@ def test_ten_thousand_iterations_never_rise(name: str, solver: str) -> None:
     parts = np.linalg.norm(X, axis=1) + model.codes_ @ np.linalg.norm(model.components_, axis=1)
     least = 2 * np.finfo(np.float64).eps * np.square(parts).sum() if name != "L21SemiNMF" else 0.0
     found = reference.objective(problem(model, X), model.components_.T, model.codes_)
-    assert model.objective_ == pytest.approx(found, rel=1e-12, abs=least)
+    assert model.objective_ == pytest.approx(found, rel=1e-11, abs=least)

@@ -106,8 +106,8 @@ def by_sign(omega: Any, sizes: Any, columns: Any, split: Any) -> None:
 
 
 @borrowing
-def extrapolate(now: Any, eta: Any, point: Any) -> None:
-    loops.extrapolate(now, eta, point)
+def extrapolate(now: Any, before: Any, eta: Any, point: Any) -> None:
+    loops.extrapolate(now, before, eta, point)
 
 
 @borrowing
@@ -305,7 +305,7 @@ def test_weighted_sums_of_rows(dtype: Any, m: int, k: int) -> None:
 def test_extrapolated_codes_are_not_negative(dtype: Any, k: int) -> None:
     now, previous = (abs(numbers((7, k), dtype, seed)) for seed in (0, 1))
     eta, point = dtype(0.7), previous.copy()
-    extrapolate(now, eta, point)
+    extrapolate(now, point, eta, point)
     expected = np.maximum(0, now + eta * (now - previous))
     assert (expected == 0).any()
     np.testing.assert_allclose(point, expected, rtol=tolerance(dtype), atol=tolerance(dtype))
