@@ -21,9 +21,10 @@ from helpers import (
     start,
     value,
 )
-from seminmf import NMF, L21SemiNMF, SemiNMF
+from seminmf import NMF, GraphSemiNMF, L21SemiNMF, SemiNMF
 from seminmf.data.axes import eigenvectors
 from seminmf.data.samples import typical_length
+from seminmf.datasets import make_waveform
 
 kinds = pytest.mark.parametrize(("model", "penalised"), KINDS)
 solvers = pytest.mark.parametrize("solver", ["cd", "mu"])
@@ -61,6 +62,19 @@ def test_the_seed_decides(init: str) -> None:
     np.testing.assert_array_equal(first, again)
     np.testing.assert_array_equal(first, generator)
     assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("model", [SemiNMF, L21SemiNMF, GraphSemiNMF])
+@pytest.mark.parametrize("seed", range(4))
+def test_centres_of_centred_samples_are_a_start(model: Any, seed: int, dtype: Any) -> None:
+    """They add up to zero but for rounding, of which huge codes would make something."""
+    X, _ = make_waveform(200, random_state=seed)
+    X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(dtype)
+    fitted, usual = (
+        model(8, init=init, random_state=seed).fit(X).objective_ for init in ("kmeans", "auto")
+    )
+    assert fitted < 1.2 * usual
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 21, 22])

@@ -28,6 +28,10 @@ NEAR_ORIGIN = 0.2
 _LEAST_SHARE = 1e-4
 # Samples shorter than this share of the longest are no parts: others would have enormous codes.
 _TOO_SHORT = 1e-14
+# How much the squares of codes on axes of length one count beside the misfit, where a start only has
+# to be near: centres of centred samples add up to nothing, and what rounding leaves of that would be
+# worth codes of 1e13.
+_RIDGE = 1e-6
 # Samples of a piece.
 _PIECE = 2**14
 
@@ -266,9 +270,19 @@ def kmeans_start(
     basis = np.ascontiguousarray(found[0] @ clusters.centres.T, engine.dtype)
     lengths = np.linalg.norm(basis, axis=0)
     basis[:, lengths < _TOO_SHORT * lengths.max()] = 0
-    codes = 0.5 * least_squares_codes(engine, basis)
+    codes = 0.5 * _small_codes(engine, basis)
     codes[np.arange(engine.n_samples), clusters.labels] += 0.5
     return basis, codes
+
+
+def _small_codes(engine: Engine, basis: FloatArray) -> FloatArray:
+    """Those of least squares, and of all that are as good the smallest."""
+    lengths = np.linalg.norm(basis, axis=0)
+    lengths[lengths == 0] = 1
+    codes = np.zeros((engine.n_samples, basis.shape[1]), engine.dtype)
+    ridge, pull = np.full(len(codes), _RIDGE), np.broadcast_to(0.0, codes.shape)
+    nonnegative_codes(engine, basis / lengths, codes, ridge, pull)
+    return codes / lengths
 
 
 def exemplar_start(engine: Engine, k: int, rng: np.random.RandomState | None) -> Start:
