@@ -120,11 +120,19 @@ class Stream:
         return Survey(squares, low, high)
 
     def parts(self) -> Iterator[Any]:
-        """All rows in their order, some in memory at a time; an error as in the survey."""
+        """All rows in their order, some in memory at a time; an error as in the survey.
+
+        By chunks: products by BLAS of other numbers of rows have other last digits, and how many
+        chunks are in memory together is a matter of memory.
+        """
         assert self.survey
-        storage = StreamStorage(self, self.cut(1), 1)
+        cuts = self.cut(1)
+        storage, bounds = StreamStorage(self, cuts, 1), cuts.bounds.tolist()
         with closing(storage):
-            yield from (window.rows for window in storage.windows())
+            for window in storage.windows():
+                for chunk in range(*window.chunks):
+                    start, stop = bounds[chunk] - window.start, bounds[chunk + 1] - window.start
+                    yield window.rows[start:stop]
 
     def _complain(self, block: FloatArray, start: int) -> None:
         """Say where a number is missing or infinite; squares that overflow are not our business."""
