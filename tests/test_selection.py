@@ -667,12 +667,16 @@ def test_labels_with_gaps() -> None:
         ({"scoring": lambda *_: "a", "y": [0, 1] * 20}, "scoring returned 'a' for"),
         ({"y": [0.5, 1.5] * 20}, "y has numbers that are no classes, such as 0.5"),
         ({"candidates": [2, 50], "y": [0, 1] * 20}, "X has 40 samples"),
+        ({"estimator": L21SemiNMF(n_neighbors=32)}, "n_neighbors=32 must be smaller.* 32"),
+        ({"estimator": L21SemiNMF(tol=-1)}, "tol must be"),
     ],
 )
 def test_bad_selectors_are_refused(parameters: dict[str, Any], message: str) -> None:
     y = parameters.pop("y", None)
+    steps: list[Any] = []
     with pytest.raises(ValueError, match=message):
-        SemiNMFSelector(**parameters).fit(X_SMALL, y)
+        SemiNMFSelector(callback=steps.append, **parameters).fit(X_SMALL, y)
+    assert not steps
 
 
 def test_score_is_what_is_explained_and_lets_searches_work() -> None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._files import PathLike
 from ..models.clustering import FactorKMeans
-from ..models.validation import check_integer
+from ..models.validation import check_integer, check_neighbours
 from .checks import check_array, check_candidates, drawn_seed, told_of
 from .components import ForetellingPlan, usual_candidates
 from .evidence import ComponentsChoice
@@ -152,6 +152,12 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 f"candidates go up to {candidates[-1]}, and X has {X.shape[0]} samples. Choose "
                 "fewer parts than samples."
             )
+
+        # What the last fits would not take is refused before the first.
+        clone(model).set_params(n_components=candidates[0])._settings().checked(X.shape, X.dtype)
+        if isinstance(model.graph, str):
+            fewest = round(_SUBSAMPLE * X.shape[0]) if self.n_runs else X.shape[0]
+            check_neighbours(model.n_neighbors, fewest)
 
         wanted = str(candidates) if plan is None else plan.described
 
