@@ -28,9 +28,9 @@ NEAR_ORIGIN = 0.2
 _LEAST_SHARE = 1e-4
 # Samples shorter than this share of the longest are no parts: others would have enormous codes.
 _TOO_SHORT = 1e-14
-# How much the squares of codes on axes of length one count beside the misfit, where a start only has
-# to be near: centres of centred samples add up to nothing, and what rounding leaves of that would be
-# worth codes of 1e13.
+# How much the squares of codes on axes of length one count beside the misfit, where a start only
+# has to be near: centres of centred samples add up to nothing, and what rounding leaves of that
+# would be worth codes of 1e13.
 _RIDGE = 1e-6
 # Samples of a piece.
 _PIECE = 2**14
