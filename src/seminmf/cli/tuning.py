@@ -68,7 +68,7 @@ def _candidates(text: str | None) -> list[int] | None:
 def tune(
     talk: Talk,
     data: o.DataArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    out: o.OutFolder,
     reading: o.Reading,
     k: Annotated[
         str | None, typer.Option("--k", "-k", help="Numbers of parts: 2:30, 4:24:2 or 3,5,8.")
@@ -81,13 +81,9 @@ def tune(
     standardize: o.StandardizeOption = o.Standardize.none,
     neighbors: o.Neighbors = 5,
     seed: o.Seed = 0,
-    image_shape: Annotated[
-        str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an earlier result in the folder.")
-    ] = False,
+    image_shape: o.ImageShape = None,
+    title: o.Title = None,
+    force: o.Force = False,
 ) -> None:
     """Find out how many parts a table has: writes curves, the chosen model and a page.
 
@@ -113,10 +109,10 @@ def tune(
         ) from None
     for sentence in (found.reason_, *found.doubts_):
         talk.say(sentence)
+    best = found.best_params_
     choice = o.Choice(
-        "l21", found.best_params_["n_components"], found.best_params_["strength"], None, None, None,
-        standardize.value, "cd", "auto", 1, 200, 1e-4, neighbors, seed, None, reading.fill,
-    )  # fmt: skip
+        strength=best["strength"], standardize=standardize, neighbors=neighbors, seed=seed
+    ).of_parts(best["n_components"], reading)
     fitted = choice.estimator().fit(table.X)
     table = with_fills(Parts.of(fitted), table)
     with folder(out, force) as scratch:
