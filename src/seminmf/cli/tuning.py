@@ -27,7 +27,7 @@ from ._folder import (
     write_tables,
 )
 from ._talk import Talk
-from ._watch import duration
+from ._watch import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ..selection import Step
 
 PAGE = "tune.html"
-_EVERY = 15.0  # seconds between two plain lines
 
 
 def numbers_of(text: str) -> list[int]:
@@ -197,32 +196,14 @@ def chosen_parts(talk: Talk, table: Table, choice: o.Choice) -> tuple[o.Choice, 
 
 @contextmanager
 def watched(talk: Talk) -> Iterator[Any]:
-    """A callback that shows steps: a bar on a terminal, a plain line now and then elsewhere."""
-    told = time.monotonic()
-    if talk.errors.is_terminal and not talk.quiet and not talk.as_json:
-        from rich.progress import BarColumn, Progress, TextColumn
+    """A callback that shows steps."""
+    with Steps(talk) as steps:
 
-        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}")
-        with Progress(*columns, console=talk.errors, transient=True) as bar:
-            task = bar.add_task("Preparing", total=None, left="")
+        def show(step: Step) -> None:
+            note = f"{step.done} of {step.total}"
+            steps.show(step.what, step.done, step.total, note, step.seconds_left)
 
-            def show(step: Step) -> None:
-                bar.update(
-                    task, description=step.what.capitalize(), completed=step.done,
-                    total=step.total, left=f"{duration(step.seconds_left)} left",
-                )  # fmt: skip
-
-            yield show
-        return
-
-    def say(step: Step) -> None:
-        nonlocal told
-        if time.monotonic() - told >= _EVERY:
-            told = time.monotonic()
-            left = duration(step.seconds_left)
-            talk.say(f"{step.what}: {step.done} of {step.total}, {left} left")
-
-    yield say
+        yield show
 
 
 def _write(
