@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 ORDER: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
-        "_types _files _once _quiet _sparse _terminal _words",
+        "_types _files _once _optional _quiet _sparse _terminal _words",
         "embedding metrics outliers datasets sources",
         "compiled",
         "data",
