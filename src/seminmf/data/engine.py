@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._once import once
+from .._sparse import dense
 from .._types import FloatArray, IntArray
 from ..compiled.threads.team import Team
 from .cutting import chunk_bounds, cut_rows, cut_visits
@@ -256,7 +257,7 @@ class Engine:
 
     def all_rows(self) -> FloatArray:
         """All samples as an array."""
-        return np.asarray(self.storage.X.toarray() if self.sparse else self.storage.X)
+        return np.asarray(dense(self.storage.X))
 
     def chosen_rows(self, numbers: list[int] | IntArray) -> Any:
         """Some samples as they are stored."""

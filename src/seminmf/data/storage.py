@@ -12,9 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from .._sparse import dense
 from .._types import FloatArray, IntArray
 from ..compiled.blas import product_address
 from ..compiled.state import Samples
+from .cutting import pieces
 
 # ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses too many digits when it is this small against what is
 # added up in it: such residuals are computed directly. In double precision the others keep eleven
@@ -55,7 +57,7 @@ class Visited:
 
     def dense(self) -> FloatArray:
         """The rows as an array."""
-        return np.asarray(self._rows.toarray() if sp.issparse(self._rows) else self._rows)
+        return np.asarray(dense(self._rows))
 
     def squares(self) -> FloatArray:
         """‖x_i‖² for each row."""
@@ -72,11 +74,9 @@ class Visited:
 
     def misfit_times(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
         """(X_b − V Uᵀ) · U, by the explicit difference."""
-        found, step = np.empty(codes.shape), max(1, _DENSE // len(basis))
-        for start in range(0, len(codes), step):
-            part = slice(start, start + step)
-            rows = self._rows[part].toarray() if sp.issparse(self._rows) else self._rows[part]
-            found[part] = (rows - codes[part] @ basis.T) @ basis
+        found = np.empty(codes.shape)
+        for part in pieces(len(codes), _DENSE // len(basis)):
+            found[part] = (dense(self._rows[part]) - codes[part] @ basis.T) @ basis
         return found
 
     def residuals(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
@@ -92,9 +92,8 @@ class Visited:
         found = np.maximum(squares + fit, 0)
         added = squares + (codes @ np.linalg.norm(basis, axis=0)) ** 2
         lost = np.flatnonzero(found <= CANCELLATION[rows.dtype.itemsize] * added)
-        step = max(1, _DENSE // rows.shape[1])
-        for start in range(0, len(lost), step):
-            part = lost[start : start + step]
+        for piece in pieces(len(lost), _DENSE // rows.shape[1]):
+            part = lost[piece]
             found[part] = row_squares(rows[part].toarray() - codes[part] @ basis.T)
         return np.sqrt(found)
 

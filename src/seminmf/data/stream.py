@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from .._once import once
 from .._quiet import quietly
-from .._types import FloatArray, IntArray
+from .._types import FloatArray, IntArray, number_type
 from ..compiled.products import padded_width
 from ..sources.adapters import SelectedRows, Source
 from .cutting import Cuts, cut_stream, cut_visits, largest_part
@@ -70,7 +70,7 @@ class Stream:
     ) -> None:
         self.source, self.max_memory, self.graph, self.unit = source, max_memory, graph, unit
         self.shape: tuple[int, int] = source.shape
-        self.dtype = np.dtype(np.float32 if source.dtype == np.float32 else np.float64)
+        self.dtype = number_type(source.dtype)
         self.indptr: IntArray | None = getattr(source, "indptr", None)
         self.bounds: IntArray | None = getattr(source, "bounds", None)
         self.stored = self.shape[0] * self.shape[1]

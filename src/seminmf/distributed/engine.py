@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray, IntArray
-from ..data import Engine, Rows, Rule, Statistics
+from ..data import Engine, Rows, Rule, Statistics, row_squares
 from .halo import HaloGraph, HaloRows
 from .shards import HERE, Held, Own, Shards
 
@@ -152,7 +152,7 @@ class RemoteGraph(Held):
     def penalty(self, table: FloatArray, objective: Any) -> float:
         """That of the edges between shards."""
         steps = table[self.ends[:, 0]] - table[self.ends[:, 1]]
-        lengths = np.sqrt(np.einsum("ij,ij->i", steps, steps))
+        lengths = np.sqrt(row_squares(steps))
         weights = self.weights.astype(lengths.dtype)
         return float(objective.graph.total(lengths, weights)) if len(lengths) else 0.0
 

@@ -11,6 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from .._types import FloatArray, IntArray
 from ..compiled.threads.scikit_learn import ScikitLearn
 from ..compiled.threads.team import Team
+from ..data.cutting import pieces
 from .cells import Tiles
 
 # Up to so many samples, and so many entries, which are copied, all distances are calculated by our
@@ -83,8 +84,7 @@ class Exact:
         def visit(rows: slice) -> Any:
             return self._search.kneighbors(features[rows], count)
 
-        n = features.shape[0]
-        blocks = [slice(low, min(low + _BLOCK, n)) for low in range(0, n, _BLOCK)]
+        blocks = pieces(features.shape[0], _BLOCK)
         with ScikitLearn(0.0), self._team(features, len(blocks)) as team:
             distances, indices = zip(*team.map(visit, blocks), strict=True)
         return np.concatenate(distances), np.concatenate(indices)

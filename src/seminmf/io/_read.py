@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._files import PathLike
+from .._sparse import dense
 from .._words import counted
 from ._binary import read_mtx, read_npy, read_npz, read_parquet
 from ._cells import numbers_of
@@ -265,8 +265,7 @@ def _lookup(source: str, raw: Raw, name: str, role: str) -> Any:
     if name in raw.columns:
         return raw.columns[name]
     if raw.matrix is not None and raw.names is not None and name in raw.names:
-        column = raw.matrix[:, [raw.names.index(name)]]
-        return np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
+        return np.asarray(dense(raw.matrix[:, [raw.names.index(name)]])).ravel()
     if raw.line_1 is not None and name in raw.line_1:
         raise TableError(
             f"{source} has no column {name!r} for --{role}, but it stands in line 1, which was "

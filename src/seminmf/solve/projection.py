@@ -9,11 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._sparse import stored_like
 from .._types import FloatArray, IntArray
 from ..compiled.careful import careful_rows
 from ..compiled.single import SHORTEST, nnls_rows, reweighted_rows
 from ..compiled.state import Graph, Ties
-from ..data import Engine, Visited, divided, in_parts
+from ..data import Engine, Visited, divided, in_parts, row_squares
 from ..graph.index import NeighbourIndex
 from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
@@ -208,14 +209,14 @@ def _codes_from_above(engine: Engine, basis: FloatArray, objective: Objective) -
     def visit(rows: slice, visited: Visited, targets: Any) -> None:
         phi, found = targets @ factor, np.zeros((len(targets), factor.shape[1]))
         beyond = visited.residuals(targets, orthonormal) ** 2
-        length = np.sqrt(beyond + np.einsum("ij,ij->i", targets, targets)) + _LEAST
+        length = np.sqrt(beyond + row_squares(targets)) + _LEAST
         shortest = SHORTEST * length
         for _ in range(_ROUNDS):
             half = 0.5 * objective.mu / objective.loss.weights(length, 0.0)
             shift = half[:, None] * penalty.measure(found)[1]
             nnls_rows(phi - shift, omega, half * penalty.curvature, found)
             before, misfit = length, targets - found @ factor.T
-            length = np.sqrt(beyond + np.einsum("ij,ij->i", misfit, misfit))
+            length = np.sqrt(beyond + row_squares(misfit))
             length = np.maximum(length, shortest)
             if (np.abs(length - before) <= shortest).all():
                 break
@@ -306,8 +307,7 @@ class Projector:
         index, trained = self.index, self.training_codes
         if index is None or trained is None:
             raise ValueError("a model without a graph has no neighbours")
-        if sp.issparse(X) != sp.issparse(index.samples):
-            X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
+        X = stored_like(X, index.samples)
         known = index.known(X)
         codes = np.empty((X.shape[0], self.basis.shape[1]), X.dtype)
         codes[known >= 0] = trained[known[known >= 0]]
