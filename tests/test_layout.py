@@ -224,7 +224,7 @@ def test_modules_are_short(path: Path) -> None:
 TAKERS = {
     "Engine", "known", "query", "issparse", "csr_array", "transform", "_solve", "place", "divided",
     "_near_the_middle", "distances_from_middle", "Errors", "from_means", "nearest", "_neighbours",
-    "held_out", "by_parts", "_by_neighbours", "spoilt_copies", "in_parts",
+    "held_out", "by_parts", "_by_neighbours", "spoilt_copies", "in_parts", "stored_like",
 }  # fmt: skip
 SAMPLES = {"X", "training"}
 

@@ -72,13 +72,6 @@ class Visited:
             low, high = min(low, 0.0), max(high, 0.0)
         return low, high
 
-    def misfit_times(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
-        """(X_b − V Uᵀ) · U, by the explicit difference."""
-        found = np.empty(codes.shape)
-        for part in pieces(len(codes), _DENSE // len(basis)):
-            found[part] = (dense(self._rows[part]) - codes[part] @ basis.T) @ basis
-        return found
-
     def residuals(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖ for each row, by the explicit difference.
 
