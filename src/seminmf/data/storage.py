@@ -133,32 +133,20 @@ class Storage(Protocol):
         """Nobody will ask for rows for a while."""
 
 
-def dense_samples(
-    entries: FloatArray, steps: tuple[int, int], n_features: int, numbering: IntArray | None,
-    squares: FloatArray, share: FloatArray | None, *, plain: bool,
+def samples_of(
+    entries: FloatArray, n_features: int, squares: FloatArray, share: FloatArray | None,
+    numbering: IntArray | None, **laid_out: Any,
 ) -> Samples:  # fmt: skip
-    """The structure of dense rows."""
+    """The structure of rows that are ``laid_out`` as its fields for that say."""
     nothing = np.zeros(0, entries.dtype)
+    fields = {
+        "n_features": n_features, "entries": entries, "row_step": 0, "column_step": 0,
+        "plain": False, "sparse": False, "indices": NOBODY, "indptr": NOBODY, "ones": nothing,
+    }  # fmt: skip
     return Samples(
-        n_features=n_features, entries=entries, row_step=steps[0], column_step=steps[1],
-        plain=plain, sparse=False, indices=NOBODY, indptr=NOBODY, ones=nothing,
+        **{**fields, **laid_out},
         numbering=_NO_NUMBERS if numbering is None else numbering, squares=squares,
         share=nothing if share is None else share, blas=product_address(entries.dtype),
-    )  # fmt: skip
-
-
-def sparse_samples(
-    parts: tuple[Any, Any, Any], n_features: int, numbering: IntArray, squares: FloatArray,
-    share: FloatArray | None, longest: int,
-) -> Samples:  # fmt: skip
-    """The structure of rows with ``parts`` = (data, indices, indptr) as in CSR."""
-    entries, indices, indptr = parts
-    return Samples(
-        n_features=n_features, entries=entries, row_step=0, column_step=0, plain=False,
-        sparse=True, indices=indices, indptr=indptr,
-        ones=np.ones(longest, entries.dtype), numbering=numbering, squares=squares,
-        share=np.zeros(0, entries.dtype) if share is None else share,
-        blas=product_address(entries.dtype),
     )  # fmt: skip
 
 
@@ -209,9 +197,11 @@ class DenseStorage(_InMemory):
         self, squares: FloatArray, share: FloatArray | None, numbering: IntArray | None,
         longest: int,
     ) -> Any:  # fmt: skip
-        entries, steps = self._line()
-        plain = self.X.flags.c_contiguous and numbering is None
-        return dense_samples(entries, steps, self.shape[1], numbering, squares, share, plain=plain)
+        entries, (row_step, column_step) = self._line()
+        return samples_of(
+            entries, self.shape[1], squares, share, numbering, row_step=row_step,
+            column_step=column_step, plain=self.X.flags.c_contiguous and numbering is None,
+        )  # fmt: skip
 
     def visit(self, rows: slice) -> Visited:
         # By rows, however X lies in memory: BLAS would come to other last digits by columns.
@@ -240,8 +230,10 @@ class SparseStorage(_InMemory):
         kind = np.int32 if X.nnz < 2**31 - 1 else np.int64
         indices, indptr = (part.astype(kind, copy=False) for part in (X.indices, X.indptr))
         numbers = np.arange(self.shape[0]) if numbering is None else numbering
-        parts = X.data, indices, indptr
-        return sparse_samples(parts, self.shape[1], numbers, squares, share, longest)
+        return samples_of(
+            X.data, self.shape[1], squares, share, numbers, sparse=True, indices=indices,
+            indptr=indptr, ones=np.ones(longest, X.dtype),
+        )  # fmt: skip
 
     def visit(self, rows: slice) -> Visited:
         return Visited(consecutive_rows(self.X, rows.start, rows.stop))

@@ -22,7 +22,7 @@ from .._types import FloatArray, IntArray, number_type
 from ..compiled.products import padded_width
 from ..sources.adapters import SelectedRows, Source
 from .cutting import Cuts, cut_stream, cut_visits, largest_part
-from .storage import NOBODY, Visited, consecutive_rows, dense_samples, sparse_samples
+from .storage import Visited, consecutive_rows, samples_of
 from .units import divided
 
 # Numbers that a fit keeps for each sample: so many arrays of codes, and single ones.
@@ -379,13 +379,13 @@ class StreamStorage:
         longest: int,
     ) -> Any:  # fmt: skip
         assert numbering is None, "rows of a source are read in their order"
-        nothing = np.zeros(0, self.dtype)
+        m, nothing = self.shape[1], np.zeros(0, self.dtype)
+        laid_out: dict[str, Any] = {"row_step": m, "column_step": 1, "plain": True}
+        numbers = None
         if self.sparse:
+            laid_out = {"sparse": True, "ones": np.ones(longest, self.dtype)}
             numbers = np.arange(self.shape[0])
-            matrix = nothing, NOBODY, NOBODY
-            return sparse_samples(matrix, self.shape[1], numbers, squares, share, longest)
-        steps = self.shape[1], 1
-        return dense_samples(nothing, steps, self.shape[1], None, squares, share, plain=True)
+        return samples_of(nothing, m, squares, share, numbers, **laid_out)
 
     def chosen(self, numbers: list[int]) -> FloatArray:
         """Some samples, each read by itself."""

@@ -36,13 +36,9 @@ class RemoteEngine(Held, Engine):
         super().__init__(shards, name)
         sizes, features, dtypes, stored, sparse = zip(*shards.gather(_facts, self), strict=True)
         self.n_samples, self.n_features, self.dtype = sum(sizes), features[0], dtypes[0]
-        self._stored, self.sparse, self.whole = sum(stored), sparse[0], False
+        self.stored, self.sparse, self.whole = sum(stored), sparse[0], False
         self._ends = np.append(0, np.cumsum(sizes))
         self.squares = self.each(getattr, self, "squares")
-
-    @property
-    def stored(self) -> int:
-        return self._stored
 
     def __enter__(self) -> RemoteEngine:
         return self
