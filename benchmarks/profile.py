@@ -14,6 +14,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
@@ -84,12 +85,19 @@ class _Start:
 
         rows, n = self.rows, len(self.V)
         step, (old, new) = self.rule.step(alpha), self._points()
+        new.basis.omega[:] = self.omega
         order: Any = np.arange(n)
         bounds: Any = np.array([0, n])
         if self.rule.sequential and alpha > 0:
             order, bounds = self.graph.order, self.graph.colour_starts
-        arguments = order, bounds, self.phi, self.omega, old, new, step
-        return partial(codes_update, rows._run, rows._rooms[0], *arguments)
+
+        def update() -> None:
+            for start, stop in pairwise(bounds.tolist()):
+                codes_update(
+                    rows._run, rows._rooms[0], order, start, stop, self.phi, old, new, step
+                )
+
+        return update
 
     def _points(self) -> tuple[Any, Any]:
         rows = self.rows
@@ -97,13 +105,10 @@ class _Start:
 
     def edges(self) -> Any:
         """Lengths and weights of all edges."""
-        from seminmf.compiled.edges import edge_weights
+        from seminmf.compiled.edges import weigh_all_edges
 
-        graph, room = self.graph, self.rows._rooms[0].lengths
-        edges, count = np.empty_like(graph.base), len(graph.pairs)
-        return partial(
-            edge_weights, graph.structure, self.terms.structure, 0, count, self.V, edges, room
-        )
+        graph, edges = self.graph, np.empty_like(self.graph.base)
+        return partial(weigh_all_edges, graph.structure, self.terms.objective, self.V, edges)
 
 
 def parts(solver: str, problem: Problem, rounds: int) -> Times:
@@ -121,8 +126,8 @@ def parts(solver: str, problem: Problem, rounds: int) -> Times:
     alone = timed(at.codes(0.0))
     yield "the rule", alone
     yield "visits to neighbours", timed(at.codes(problem.alpha)) - alone
-    yield "Xᵀ·V", timed(lambda: cross_products(samples.blas, at.X, -1, at.V, at.moment))
-    yield "Vᵀ·V", timed(lambda: cross_products(samples.blas, at.V, -1, at.V, gram))
+    yield "Xᵀ·V", timed(lambda: cross_products(samples.blas, at.X, at.V, at.moment))
+    yield "Vᵀ·V", timed(lambda: cross_products(samples.blas, at.V, at.V, gram))
     yield "lengths of edges", timed(at.edges())
     rule, basis = LeastSquaresBasis(), Basis.of(at.U)
     yield (

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from seminmf import cli
 from seminmf.cli import paper
+from seminmf.cli._talk import Talk
 from seminmf.cli._watch import duration
 from seminmf.experiments import Outcome, Run, Store, read_rows
 from seminmf.experiments import names as experiment_names
@@ -132,8 +133,9 @@ def test_progress_on_a_terminal_and_elsewhere(
     run = Run("some-table", "cluster", {}, cost=2.0)
     monkeypatch.setattr(paper._Reporter, "every", 0.0)
     for terminal in (False, True):
-        console = Console(force_terminal=terminal, width=120)
-        with paper._Reporter(console, 4.0) as reporter:
+        talk = Talk()
+        talk.errors = Console(force_terminal=terminal, width=120)
+        with paper._Reporter(talk, 4.0) as reporter:
             reporter(Outcome(run, 1, 2))
             reporter(Outcome(run, 2, 2))
         output = capsys.readouterr().out

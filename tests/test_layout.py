@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 ORDER: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
-        "_types _files _once _quiet _sparse _terminal _words",
+        "_types _files _once _optional _quiet _sparse _terminal _words",
         "embedding metrics outliers datasets sources",
         "compiled",
         "data",
@@ -224,7 +224,7 @@ def test_modules_are_short(path: Path) -> None:
 TAKERS = {
     "Engine", "known", "query", "issparse", "csr_array", "transform", "_solve", "place", "divided",
     "_near_the_middle", "distances_from_middle", "Errors", "from_means", "nearest", "_neighbours",
-    "held_out", "by_parts", "_by_neighbours", "spoilt_copies", "in_parts",
+    "held_out", "by_parts", "_by_neighbours", "spoilt_copies", "in_parts", "stored_like",
 }  # fmt: skip
 SAMPLES = {"X", "training"}
 

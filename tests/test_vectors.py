@@ -31,9 +31,8 @@ def multiply_tile(
     sizes: Any, which: Any, split: Any, f: Any, pull: Any, push: Any, stiffness: Any, old: Any,
     root: bool, smallest: Any, vanished: Any, new: Any,
 ) -> None:  # fmt: skip
-    tiles.multiply_tile(
-        sizes, which, split, f, pull, push, stiffness, old, root, smallest, vanished, new
-    )
+    signs, limits = (sizes, which, split), (smallest, vanished)
+    tiles.multiply_tile(signs, f, pull, push, stiffness, old, root, limits, new)
 
 
 @njit

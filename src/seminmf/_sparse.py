@@ -1,10 +1,25 @@
-"""Sparse matrices whose indices point out of them: compiled code would read and write there."""
+"""Sparse matrices as arrays, and those whose indices point out of them: compiled code would read
+and write there.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+
+
+def dense(rows: Any) -> Any:
+    """An array, of whatever is one or a sparse matrix."""
+    return rows.toarray() if sp.issparse(rows) else rows
+
+
+def stored_like(X: Any, others: Any) -> Any:
+    """X dense or sparse, as others are."""
+    if sp.issparse(X) == sp.issparse(others):
+        return X
+    return X.toarray() if sp.issparse(X) else sp.csr_array(X)
 
 
 def check_indices(name: str, matrix: Any) -> None:

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from . import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
+from ._optional import need
 from ._words import counted
 from .models.validation import check_choice, check_integer
 from .outliers import outlier_threshold
@@ -194,12 +195,7 @@ def _representation(adata: Any, use_rep: str, layer: str | None, mask_var: Any) 
 
 
 def _check(adata: Any) -> None:
-    try:
-        import anndata
-    except ImportError as error:
-        raise ImportError(
-            'seminmf.anndata needs anndata: pip install "seminmf[anndata]"'
-        ) from error
+    anndata = need("anndata", "objects of AnnData", "anndata")
     if not isinstance(adata, anndata.AnnData):
         raise TypeError(
             f"adata must be an AnnData object, got {type(adata).__name__}; for a table or matrix "

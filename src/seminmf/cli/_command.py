@@ -8,7 +8,8 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from dataclasses import is_dataclass
+from typing import Annotated, Any, get_origin
 
 from .._terminal import speak_plainly
 
@@ -149,8 +150,8 @@ def command(
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-        # A parameter of a type with `chosen` stands for the options that this function takes.
-        groups = {p.name: p.annotation for p in own if hasattr(p.annotation, "chosen")}
+        # A parameter that is a dataclass stands for the options of which one is made.
+        groups = {p.name: p.annotation for p in own if is_dataclass(p.annotation)}
         taken = {name: _options_of(kind) for name, kind in groups.items()}
         own = [inner for p in own for inner in taken.get(p.name, [p])]
         common = [
@@ -165,7 +166,7 @@ def command(
             def call(talk: Talk) -> None:
                 for name, kind in groups.items():
                     chosen = {p.name: arguments.pop(p.name) for p in taken[name]}
-                    arguments[name] = kind.chosen(**chosen)
+                    arguments[name] = _made_by(kind)(**chosen)
                 function(talk, **arguments)
 
             code = _guarded(call, talk)
@@ -182,8 +183,15 @@ def command(
     return register
 
 
+def _made_by(kind: Any) -> Any:
+    """What makes one of its options: ``chosen``, or the class itself."""
+    return getattr(kind, "chosen", kind)
+
+
 def _options_of(kind: Any) -> list[inspect.Parameter]:
-    return list(inspect.signature(kind.chosen, eval_str=True).parameters.values())
+    """The arguments that are annotated as options."""
+    arguments = inspect.signature(_made_by(kind), eval_str=True).parameters.values()
+    return [p for p in arguments if get_origin(p.annotation) is Annotated]
 
 
 def _guarded(call: Callable[[Talk], None], talk: Talk) -> int:

@@ -102,6 +102,13 @@ Checkpoint = Annotated[
 ]
 Seed = Annotated[int, _model(min=0, help="Same seed, same result.")]
 
+OutFolder = Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")]
+ImageShape = Annotated[
+    str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
+]
+Title = Annotated[str | None, typer.Option(help="Heading of the page.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result in the folder.")]
+
 IdOption = Annotated[str | None, _table("--id", help="Column with names of the samples.")]
 LabelsOption = Annotated[str | None, _table(help="Column with known classes.")]
 DropMissing = Annotated[bool, _table("--drop-missing", help="Leave out rows with missing values.")]
@@ -250,22 +257,23 @@ def describe(talk: Talk, table: Table, of_whom: str = "the column") -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which model to fit."""
+    """Which model to fit; a command with a parameter of this type has the options for it."""
 
-    model: str
-    components: int
-    strength: float | None
-    alpha: float | None
-    beta: float | None
-    clusters: int | None
-    standardize: str
-    solver: str
-    init: str
-    n_init: int
-    max_iter: int
-    tol: float
-    neighbors: int
-    seed: int
+    model: ModelOption = Model.l21
+    strength: Strength = None
+    alpha: Alpha = None
+    beta: Beta = None
+    clusters: Clusters = None
+    standardize: StandardizeOption = Standardize.none
+    solver: SolverOption = Solver.cd
+    init: InitOption = Init.auto
+    n_init: NInit = 1
+    max_iter: MaxIter = 200
+    tol: Tol = 1e-4
+    neighbors: Neighbors = 5
+    seed: Seed = 0
+    # No options of their own.
+    components: int = 1
     max_memory: str | None = None
     fill: str | None = None
 
@@ -283,6 +291,12 @@ class Choice:
                 "leave out --strength."
             )
 
+    def of_parts(self, components: int, reading: Reading) -> Choice:
+        """The same for so many parts, and for a table that is read like that."""
+        return replace(
+            self, components=components, max_memory=reading.max_memory, fill=reading.fill
+        )
+
     def check(self, n_samples: int) -> None:
         """Whether there are samples for so many parts and clusters; in words of the options."""
         for option, count in (("-k", self.components), ("--clusters", self.clusters)):
@@ -297,7 +311,7 @@ class Choice:
 
         classes = {"l21": L21SemiNMF, "graph": GraphSemiNMF, "semi": SemiNMF, "nmf": NMF}
         options: dict[str, Any] = {
-            "solver": self.solver, "init": self.init, "n_init": self.n_init,
+            "solver": self.solver.value, "init": self.init.value, "n_init": self.n_init,
             "max_iter": self.max_iter, "tol": self.tol, "random_state": self.seed,
             "callback": callback, "checkpoint": checkpoint, "max_memory": self.max_memory,
         }  # fmt: skip
@@ -310,7 +324,8 @@ class Choice:
         clusters = FactorKMeans(factorizer, n_clusters=self.clusters, random_state=self.seed)
         if self.standardize == "none" and self.fill is None:
             return clusters
-        return Standardized(clusters, self.standardize, fill=self.fill)  # type: ignore[arg-type]
+        how: Any = self.standardize.value
+        return Standardized(clusters, how, fill=self.fill)  # type: ignore[arg-type]
 
 
 def with_hint(table: Table, choice: Choice) -> Table:

@@ -43,27 +43,56 @@ def iterations_left(history: list[float], tol: float, max_iter: int) -> int:
     return min(most, math.ceil((math.log(tol) - math.log(falls[-1])) / rate))
 
 
-class Watch:
-    """Shows the steps of a fit on a terminal, a plain line now and then elsewhere."""
+class Steps:
+    """Long work as it goes on: a bar on a terminal, a plain line now and then elsewhere."""
 
     every = 15.0  # seconds between two plain lines
 
-    def __init__(self, talk: Talk, tol: float, max_iter: int, n_init: int) -> None:
-        self.talk, self.tol, self.max_iter, self.n_init = talk, tol, max_iter, n_init
-        self.stopping = False
-        self.iterations = 0
-        self.histories: dict[int, list[float]] = {}
-        self.first = self.told = time.monotonic()
+    def __init__(self, talk: Talk) -> None:
+        self.talk, self.told = talk, time.monotonic()
         self.bar: Progress | None = None
         if talk.errors.is_terminal and not talk.quiet and not talk.as_json:
             from rich.progress import BarColumn, Progress, TextColumn
 
-            self.bar = Progress(
-                TextColumn("{task.description}"), BarColumn(),
-                TextColumn("objective {task.fields[objective]}"),
-                TextColumn("{task.fields[left]}"),
-                console=talk.errors, transient=True,
+            words, note, left = (
+                TextColumn(f"{{task.{field}}}")
+                for field in ("description", "fields[note]", "fields[left]")
+            )
+            self.bar = Progress(words, BarColumn(), note, left, console=talk.errors, transient=True)
+
+    def __enter__(self) -> Self:
+        if self.bar is not None:
+            self.bar.start()
+            self.task = self.bar.add_task("Preparing", total=None, note="", left="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def show(self, words: str, done: float, total: float, note: str, left: float | None) -> None:
+        """What is being done, how much of it is, and the seconds left, if they are known."""
+        remaining = "" if left is None else f"{duration(left)} left"
+        if self.bar is not None:
+            self.bar.update(
+                self.task, description=words.capitalize(), completed=done, total=total, note=note,
+                left=remaining,
             )  # fmt: skip
+        elif time.monotonic() - self.told >= self.every:
+            self.told = time.monotonic()
+            self.talk.say(", ".join(filter(None, (words, note, remaining))))
+
+
+class Watch(Steps):
+    """Shows the steps of a fit."""
+
+    def __init__(self, talk: Talk, tol: float, max_iter: int, n_init: int) -> None:
+        super().__init__(talk)
+        self.tol, self.max_iter, self.n_init = tol, max_iter, n_init
+        self.stopping = False
+        self.iterations = 0
+        self.histories: dict[int, list[float]] = {}
+        self.first = self.told
 
     def callback(self) -> Callable[[Step], bool]:
         """A plain function: estimators copy what they are given when they are cloned."""
@@ -72,16 +101,6 @@ class Watch:
             return self.step(progress)
 
         return step
-
-    def __enter__(self) -> Self:
-        if self.bar is not None:
-            self.bar.start()
-            self.task = self.bar.add_task("Preparing", total=None, objective="…", left="")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
 
     def step(self, progress: Step) -> bool:
         """Tell about an iteration; True ends the fit."""
@@ -95,20 +114,13 @@ class Watch:
         per_start = len(history) + left
         to_come = left + per_start * (self.n_init - progress.start - 1)
         done = self.iterations - 1
-        remaining = f"{duration((now - self.first) / done * to_come)} left" if done else ""
+        remaining = (now - self.first) / done * to_come if done else None
         fall = 1 - history[-1] / history[0] if history[0] else 0.0
         start = f"start {progress.start + 1}/{self.n_init}, " if self.n_init > 1 else ""
-        words = f"{start}iteration {progress.iteration}"
-        objective = f"{progress.objective:.6g} (−{fall:.1%})"
-        if self.bar is not None:
-            self.bar.update(
-                self.task, description=words.capitalize(), completed=self.iterations,
-                total=self.iterations + to_come, objective=objective,
-                left=remaining,
-            )  # fmt: skip
-        elif now - self.told >= self.every:
-            self.told = now
-            self.talk.say(", ".join(filter(None, (words, f"objective {objective}", remaining))))
+        self.show(
+            f"{start}iteration {progress.iteration}", self.iterations, self.iterations + to_come,
+            f"objective {progress.objective:.6g} (−{fall:.1%})", remaining,
+        )  # fmt: skip
         return self.stopping
 
 

@@ -138,6 +138,7 @@ def cluster(
         str, typer.Argument(metavar="MODEL|DATA", help="Model of a fit, or a table to fit first.")
     ],
     reading: o.Reading,
+    choice: o.Choice,
     data: Annotated[
         str | None, typer.Argument(metavar="[DATA]", help="New samples for a MODEL.")
     ] = None,
@@ -145,19 +146,6 @@ def cluster(
         int | None, typer.Option("--components", "-k", min=1, help="Number of parts, for DATA.")
     ] = None,
     out: o.OutFile = "-",
-    model: o.ModelOption = o.Model.l21,
-    strength: o.Strength = None,
-    alpha: o.Alpha = None,
-    beta: o.Beta = None,
-    clusters: o.Clusters = None,
-    standardize: o.StandardizeOption = o.Standardize.none,
-    solver: o.SolverOption = o.Solver.cd,
-    init: o.InitOption = o.Init.auto,
-    n_init: o.NInit = 1,
-    max_iter: o.MaxIter = 200,
-    tol: o.Tol = 1e-4,
-    neighbors: o.Neighbors = 5,
-    seed: o.Seed = 0,
 ) -> None:
     """Clusters and outlier scores of a table or of samples in a model; clusters of its own ones.
 
@@ -170,11 +158,7 @@ def cluster(
             if model_or_data != "-" and not Path(model_or_data).exists():
                 raise FileNotFoundError(f"{model_or_data}: no such file or folder.")
             raise ValueError("a table needs the number of parts, as in -k 10; see --help.")
-        choice = o.Choice(
-            model.value, components, strength, alpha, beta, clusters, standardize.value,
-            solver.value, init.value, n_init, max_iter, tol, neighbors, seed,
-            reading.max_memory, reading.fill,
-        )  # fmt: skip
+        choice = choice.of_parts(components, reading)
         table = o.with_hint(reading.keeping_gaps().read(model_or_data), choice)
         o.describe(talk, table)
         fitted, stopped = fit_watched(talk, choice, table)
@@ -186,9 +170,10 @@ def cluster(
         return
     _refuse_fitting(
         {
-            "-k": components, "--strength": strength, "--alpha": alpha, "--beta": beta,
-            "--clusters": clusters, "--model": model != o.Model.l21 or None,
-            "--standardize": standardize != o.Standardize.none or None,
+            "-k": components, "--strength": choice.strength, "--alpha": choice.alpha,
+            "--beta": choice.beta, "--clusters": choice.clusters,
+            "--model": choice.model != o.Model.l21 or None,
+            "--standardize": choice.standardize != o.Standardize.none or None,
         },
         model_or_data,
     )  # fmt: skip

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from .._words import counted
 from . import _options as o
@@ -39,38 +37,18 @@ def fit(
     talk: Talk,
     data: o.DataArgument,
     components: o.Components,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    out: o.OutFolder,
     reading: o.Reading,
-    model: o.ModelOption = o.Model.l21,
-    strength: o.Strength = None,
-    alpha: o.Alpha = None,
-    beta: o.Beta = None,
-    clusters: o.Clusters = None,
-    standardize: o.StandardizeOption = o.Standardize.none,
-    solver: o.SolverOption = o.Solver.cd,
-    init: o.InitOption = o.Init.auto,
-    n_init: o.NInit = 1,
-    max_iter: o.MaxIter = 200,
-    tol: o.Tol = 1e-4,
-    neighbors: o.Neighbors = 5,
-    seed: o.Seed = 0,
+    choice: o.Choice,
     training: o.TrainingOption = o.Training.all,
     checkpoint: o.Checkpoint = None,
-    image_shape: Annotated[
-        str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an earlier fit in the folder.")
-    ] = False,
+    image_shape: o.ImageShape = None,
+    title: o.Title = None,
+    force: o.Force = False,
 ) -> None:
     """Factorize a table: writes model, codes, basis, clusters, outlier scores and a report."""
     number = o.components_of(components)
-    choice = o.Choice(
-        model.value, number or 1, strength, alpha, beta, clusters, standardize.value,
-        solver.value, init.value, n_init, max_iter, tol, neighbors, seed,
-        reading.max_memory, reading.fill,
-    )  # fmt: skip
+    choice = choice.of_parts(number or 1, reading)
     check_target(out, force)
     table = reading.keeping_gaps().read(data)
     table = o.with_hint(table, choice)

@@ -9,7 +9,7 @@ import typer
 
 from ._command import app, command
 from ._folder import REPORT, RUN, check_apart, read_run, with_fills, write_report
-from ._options import Reading
+from ._options import Reading, Title
 from ._talk import Talk
 from .applying import load_model
 
@@ -24,7 +24,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write; DIR/report.html.")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    title: Title = None,
 ) -> None:
     """Make the page of a fit again, from its folder and its table."""
     from ..io import sha256_of

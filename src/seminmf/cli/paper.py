@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,11 +13,9 @@ from .._words import counted
 from ._command import Stopped, app, command
 from ._options import Solver
 from ._talk import Talk
-from ._watch import duration
+from ._watch import Steps
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress
     from rich.table import Table
 
     from ..experiments import Outcome, Run, Store
@@ -89,62 +88,31 @@ def _experiments_table(rows: list[dict[str, object]]) -> Table:
 
 def _with_progress(planned: list[Run], store: Store, jobs: int, talk: Talk) -> int:
     """Execute the runs that are missing, telling how far it is and how long it will take."""
-    from rich.console import Console
-
     from ..experiments import execute, missing, prepare
 
     todo = missing(planned, store)
     prepare(str(run.parameters.get("dataset", "")) for run in todo)
-    silent = talk.quiet or talk.as_json
-    console = Console(quiet=True) if silent else talk.words
-    with _Reporter(console, sum(run.cost for run in todo)) as reporter:
+    with _Reporter(talk, sum(run.cost for run in todo)) as reporter:
         return execute(todo, store, jobs, reporter)
 
 
-class _Reporter:
-    """A bar on a terminal, a plain line now and then elsewhere; time left by the runs' cost."""
+class _Reporter(Steps):
+    """Shows runs that are done; the time left by the runs' cost."""
 
-    every = 15.0  # seconds between two plain lines
-
-    def __init__(self, console: Console, cost: float) -> None:
-        self.console = console
+    def __init__(self, talk: Talk, cost: float) -> None:
+        super().__init__(talk)
         self.cost, self.done_cost = cost, 0.0
-        self.began = self.told = time.monotonic()
-        self.bar: Progress | None = None
-        if console.is_terminal:
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.percentage:>3.0f} %  {task.fields[counts]}"),
-                TextColumn("{task.fields[left]}"),
-            )
-            self.bar = Progress(*columns, console=console)
-
-    def __enter__(self) -> Self:
-        if self.bar is not None:
-            self.bar.start()
-            self.task = self.bar.add_task("…", total=self.cost, counts="", left="")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+        self.began = self.told
 
     def __call__(self, outcome: Outcome) -> None:
         self.done_cost += outcome.run.cost
-        now = time.monotonic()
-        left = (now - self.began) * (self.cost - self.done_cost) / max(self.done_cost, 1e-9)
-        counts, left_text = f"{outcome.done}/{outcome.total} runs", f"{duration(left)} left"
-        name = outcome.run.experiment
-        if self.bar is not None:
-            self.bar.update(
-                self.task, description=name, completed=self.done_cost, counts=counts, left=left_text
-            )
-        elif now - self.told >= self.every or outcome.done == outcome.total:
-            self.told = now
-            self.console.print(f"{counts}, {name}, {left_text}", markup=False)
+        if outcome.done == outcome.total:
+            self.told = -math.inf  # the last is told in any case
+        each = (time.monotonic() - self.began) / max(self.done_cost, 1e-9)
+        self.show(
+            f"{outcome.done}/{outcome.total} runs, {outcome.run.experiment}", self.done_cost,
+            self.cost, "", each * (self.cost - self.done_cost),
+        )  # fmt: skip
 
 
 def _write_page(folder: Path, talk: Talk) -> None:

@@ -27,7 +27,7 @@ from ._folder import (
     write_tables,
 )
 from ._talk import Talk
-from ._watch import duration
+from ._watch import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ..selection import Step
 
 PAGE = "tune.html"
-_EVERY = 15.0  # seconds between two plain lines
 
 
 def numbers_of(text: str) -> list[int]:
@@ -68,7 +67,7 @@ def _candidates(text: str | None) -> list[int] | None:
 def tune(
     talk: Talk,
     data: o.DataArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    out: o.OutFolder,
     reading: o.Reading,
     k: Annotated[
         str | None, typer.Option("--k", "-k", help="Numbers of parts: 2:30, 4:24:2 or 3,5,8.")
@@ -81,13 +80,9 @@ def tune(
     standardize: o.StandardizeOption = o.Standardize.none,
     neighbors: o.Neighbors = 5,
     seed: o.Seed = 0,
-    image_shape: Annotated[
-        str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an earlier result in the folder.")
-    ] = False,
+    image_shape: o.ImageShape = None,
+    title: o.Title = None,
+    force: o.Force = False,
 ) -> None:
     """Find out how many parts a table has: writes curves, the chosen model and a page.
 
@@ -113,10 +108,10 @@ def tune(
         ) from None
     for sentence in (found.reason_, *found.doubts_):
         talk.say(sentence)
+    best = found.best_params_
     choice = o.Choice(
-        "l21", found.best_params_["n_components"], found.best_params_["strength"], None, None, None,
-        standardize.value, "cd", "auto", 1, 200, 1e-4, neighbors, seed, None, reading.fill,
-    )  # fmt: skip
+        strength=best["strength"], standardize=standardize, neighbors=neighbors, seed=seed
+    ).of_parts(best["n_components"], reading)
     fitted = choice.estimator().fit(table.X)
     table = with_fills(Parts.of(fitted), table)
     with folder(out, force) as scratch:
@@ -201,32 +196,14 @@ def chosen_parts(talk: Talk, table: Table, choice: o.Choice) -> tuple[o.Choice, 
 
 @contextmanager
 def watched(talk: Talk) -> Iterator[Any]:
-    """A callback that shows steps: a bar on a terminal, a plain line now and then elsewhere."""
-    told = time.monotonic()
-    if talk.errors.is_terminal and not talk.quiet and not talk.as_json:
-        from rich.progress import BarColumn, Progress, TextColumn
+    """A callback that shows steps."""
+    with Steps(talk) as steps:
 
-        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}")
-        with Progress(*columns, console=talk.errors, transient=True) as bar:
-            task = bar.add_task("Preparing", total=None, left="")
+        def show(step: Step) -> None:
+            note = f"{step.done} of {step.total}"
+            steps.show(step.what, step.done, step.total, note, step.seconds_left)
 
-            def show(step: Step) -> None:
-                bar.update(
-                    task, description=step.what.capitalize(), completed=step.done,
-                    total=step.total, left=f"{duration(step.seconds_left)} left",
-                )  # fmt: skip
-
-            yield show
-        return
-
-    def say(step: Step) -> None:
-        nonlocal told
-        if time.monotonic() - told >= _EVERY:
-            told = time.monotonic()
-            left = duration(step.seconds_left)
-            talk.say(f"{step.what}: {step.done} of {step.total}, {left} left")
-
-    yield say
+        yield show
 
 
 def _write(

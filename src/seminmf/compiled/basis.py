@@ -87,8 +87,8 @@ solve_basis = basis_solution.call
 
 
 @borrowing
-def nonnegative_basis(run, room, features, moment, gram, old, new, step):
+def nonnegative_basis(run, room, features, moment, old, new, step):
     """The basis by a rule for codes: the problem is the same with X transposed."""
     address = run.kernels.update_codes
     m = features.shape[0]
-    update_codes(address, run, room, features, 0, m, moment, gram, old, new, step)
+    update_codes(address, run, room, features, 0, m, moment, old, new, step)

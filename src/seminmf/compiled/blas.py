@@ -25,10 +25,11 @@ def product_address(dtype: Any) -> int:
     return int(pointer_of(capsule, name_of(capsule)))
 
 
-def _gemm(context: Any, builder: Any, kind: Any, address: Any, letters: str, sizes: list[Any],
-          matrices: list[Any], steps: list[Any], beta: float) -> None:  # fmt: skip
+def _gemm(
+    builder: Any, number: Any, address: Any, letters: str, beta: float, sizes: list[Any],
+    matrices: list[Any], steps: list[Any],
+) -> None:  # fmt: skip
     """C = op(A) op(B) + beta C by columns; all arguments of BLAS are pointers."""
-    number = context.get_data_type(kind)
     letter = ir.IntType(8)
 
     def stored(value: Any) -> Any:
@@ -46,43 +47,35 @@ def _gemm(context: Any, builder: Any, kind: Any, address: Any, letters: str, siz
     builder.call(builder.inttoptr(address, signature.as_pointer()), arguments)
 
 
-def _arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> tuple[list[Any], Any]:
-    """Data and shapes of all arguments behind the first."""
-    kinds = signature.args[1:]
-    arrays = [
-        context.make_array(kind)(context, builder, value)
-        for kind, value in zip(kinds, arguments[1:], strict=True)
-    ]
-    shapes = [[builder.extract_value(array.shape, axis) for axis in (0, 1)] for array in arrays]
-    return [array.data for array in arrays], shapes
+def _product(letters: str, beta: float, order: Any) -> Any:
+    """A product of matrices that lie by rows, each of which is the transpose of one by columns.
+
+    ``order`` finds the sizes, matrices and steps of BLAS from three matrices, the number of rows,
+    and the numbers of columns of the first and the second.
+    """
+
+    @intrinsic
+    def product(typing, address, rows, other, out):
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kinds = signature.args[1:]
+            arrays = [
+                context.make_array(kind)(context, builder, value)
+                for kind, value in zip(kinds, arguments[1:], strict=True)
+            ]
+            (n, m), (_, width), _ = (
+                [builder.extract_value(array.shape, axis) for axis in (0, 1)] for array in arrays
+            )
+            found = order(*(array.data for array in arrays), n, m, width)
+            number = context.get_data_type(kinds[0].dtype)
+            _gemm(builder, number, arguments[0], letters, beta, *found)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, rows, other, out), generate
+
+    return product
 
 
-@intrinsic
-def blas_times(typing, address, rows, basis, out):
-    """``out`` = rows · basis."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        (a, b, c), ((n, m), (_, width), _) = _arrays(context, builder, signature, arguments)
-        # What lies by rows is the transpose of what lies by columns.
-        _gemm(
-            context, builder, signature.args[1].dtype, arguments[0], "NN", [width, n, m], [b, a, c],
-            [width, m, width], 0.0,
-        )  # fmt: skip
-        return context.get_dummy_value()
-
-    return types.void(types.int64, rows, basis, out), generate
-
-
-@intrinsic
-def blas_add_cross(typing, address, rows, weighted, totals):
-    """``totals`` += weightedᵀ · rows."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        (a, b, c), ((n, m), (_, k), _) = _arrays(context, builder, signature, arguments)
-        _gemm(
-            context, builder, signature.args[1].dtype, arguments[0], "NT", [m, k, n], [a, b, c],
-            [m, k, m], 1.0,
-        )  # fmt: skip
-        return context.get_dummy_value()
-
-    return types.void(types.int64, rows, weighted, totals), generate
+# With (address, rows, basis, out): ``out`` = rows · basis; with (address, rows, weighted, totals):
+# ``totals`` += weightedᵀ · rows.
+blas_times = _product("NN", 0.0, lambda a, b, c, n, m, k: ([k, n, m], [b, a, c], [k, m, k]))
+blas_add_cross = _product("NT", 1.0, lambda a, b, c, n, m, k: ([m, k, n], [a, b, c], [m, k, m]))

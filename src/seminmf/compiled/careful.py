@@ -12,14 +12,15 @@ _ROUND_OFF = 1e-14
 
 
 @inner
-def _least_squares(columns, target, members, size, orthonormal, upper, solution):
-    """Least squares on the first ``size`` members, by orthogonalisation; False if the newest of
-    them depends on the others.
+def _least_squares(columns, target, members, first, size, orthonormal, upper, solution):
+    """Least squares on ``size`` members, by orthogonalisation; False if the newest of them depends
+    on the others.
 
-    Each column is orthogonalised twice, which keeps all digits.
+    Those before the ``first`` are orthogonalised already. Each column is twice, which keeps all
+    digits.
     """
     r = target.shape[0]
-    for a in range(size):
+    for a in range(first, size):
         for i in range(r):
             orthonormal[a, i] = columns[members[a], i]
         for b in range(a):
@@ -54,8 +55,8 @@ def _least_squares(columns, target, members, size, orthonormal, upper, solution)
 def careful_rows(targets, factor, codes):
     """min over v ≥ 0 of ‖factor · v − target‖ for each row, with all digits.
 
-    Lawson and Hanson's method by orthogonalisation, from v = 0: many times slower than `nnls_rows`,
-    for the rows that those are not enough for.
+    Lawson and Hanson's method by orthogonalisation, from v = 0: for few components slower than
+    `nnls_rows`, which begins anywhere, and for the rows that those are not enough for.
     """
     n, (r, k) = targets.shape[0], factor.shape
     scale, columns = np.zeros(k), np.zeros((k, r))
@@ -96,11 +97,10 @@ def careful_rows(targets, factor, codes):
                 break
             members[size] = newest
             size += 1
-            if not _least_squares(columns, target, members, size, orthonormal, upper, solution):
-                blocked[newest] = True
-                size -= 1
-                continue
-            if solution[size - 1] <= 0:
+            independent = _least_squares(
+                columns, target, members, size - 1, size, orthonormal, upper, solution
+            )
+            if not independent or solution[size - 1] <= 0:
                 blocked[newest] = True
                 size -= 1
                 continue
@@ -112,19 +112,22 @@ def careful_rows(targets, factor, codes):
                     present = v[members[a]]
                     if solution[a] <= 0 and present / (present - solution[a]) <= ratio:
                         ratio, limiting = present / (present - solution[a]), a
-                kept = 0
+                kept, changed = 0, size
                 for a in range(size):
                     q = members[a]
                     v[q] += ratio * (solution[a] - v[q])
                     if a == limiting or v[q] <= 0:
                         v[q] = 0.0
+                        changed = min(changed, a)
                     else:
                         members[kept] = q
                         kept += 1
                 size = kept
                 if limiting < 0:
                     break
-                _least_squares(columns, target, members, size, orthonormal, upper, solution)
+                _least_squares(
+                    columns, target, members, changed, size, orthonormal, upper, solution
+                )
             # Not by the columns, whose multiples may be large and cancel each other.
             for i in range(r):
                 misfit[i] = target[i]

@@ -72,10 +72,8 @@ def _multiply(room, f, pull, push, stiffness, before, root, v):
     double = v.dtype.type(_SMALLEST) > 0
     smallest = v.dtype.type(_SMALLEST if double else _SMALLEST_SINGLE)
     vanished = v.dtype.type(_VANISHED if double else _VANISHED_SINGLE)
-    multiply_tile(
-        room.sizes, room.columns, room.split, f, pull, push, stiffness, before, root, smallest,
-        vanished, v,
-    )  # fmt: skip
+    signs = room.sizes, room.columns, room.split
+    multiply_tile(signs, f, pull, push, stiffness, before, root, (smallest, vanished), v)
 
 
 @inner
@@ -137,7 +135,7 @@ def _leave(run, order, first, count, omega, v, fit, added):
 
 
 @Apart
-def codes_update(run, room, order, start, stop, phi, omega, old, new, step):
+def codes_update(run, room, order, start, stop, phi, old, new, step):
     """Codes of the samples ``order[start:stop]``, by the rule of the ``step``, into ``new``.
 
     Coordinate descent takes them together, so that they must not be neighbours of each other. It
@@ -146,6 +144,7 @@ def codes_update(run, room, order, start, stop, phi, omega, old, new, step):
 
     ``left`` receives ‖x − Uv‖² = ‖x‖² + v Ω vᵀ − 2 v·φ, see `_leave`.
     """
+    omega = new.basis.omega
     k, width, dtype = omega.shape[0], phi.shape[1], omega.dtype
     rule, tiles, line = step.rule, room.tiles, line_of(room.tiles)
     alpha = dtype.type(step.alpha)

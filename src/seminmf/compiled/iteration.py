@@ -43,14 +43,14 @@ def _rows_of_block(run, room, start, stop, origin, again):
 
 
 @inner
-def _residuals(run, room, rows, start, stop, basis, point):
+def _residuals(run, room, rows, start, stop, point):
     """Lengths of the residuals of a block, from ``left``; from X where sums have cancelled them."""
     left, lengths, lost = run.left, point.residuals, False
     for i in range(start, stop):
         lengths[i] = np.sqrt(left[i])
         lost = lost or left[i] < 0
     if lost:
-        exact_residuals(run.samples, rows, start, stop, basis.U, point, left, room.fitted)
+        exact_residuals(run.samples, rows, start, stop, point, left, room.fitted)
 
 
 @inner
@@ -69,10 +69,10 @@ def _codes_penalty(run, start, stop, codes, room):
 
 
 @inner
-def _measure(run, room, shard, rows, start, stop, basis, new):
+def _measure(run, room, shard, rows, start, stop, new):
     """Residuals, weights, loss and penalty of a block."""
     samples, terms = run.samples, run.terms
-    _residuals(run, room, rows, start, stop, basis, new)
+    _residuals(run, room, rows, start, stop, new)
     shared = samples.share.shape[0] > 0
     run.sums.losses[shard] += measure(
         terms.loss, stop - start, part(new.residuals, start, stop),
@@ -108,7 +108,7 @@ def _add_moments(run, room, shard, rows, start, stop, old, new, step):
 
 
 @inner
-def _visit(run, room, shard, start, stop, origin, basis, old, new, step):
+def _visit(run, room, shard, start, stop, origin, old, new, step):
     """All that happens to a block, but for what the colours have done to it before."""
     by_colour = step.alpha > 0 and step.rule == DESCEND
     rows = _rows_of_block(run, room, start, stop, origin, by_colour)
@@ -119,7 +119,7 @@ def _visit(run, room, shard, start, stop, origin, basis, old, new, step):
                 # Its rows go by the numbers of the samples, as all others.
                 phi = rows_of(room.phi, -start, stop - start)
             times(
-                run.kernels.times, run.samples, rows, start, stop, basis.U,
+                run.kernels.times, run.samples, rows, start, stop, new.basis.U,
                 rows_of(phi, start, stop), room.spare,
             )  # fmt: skip
             if step.rule == DESCEND:
@@ -128,15 +128,15 @@ def _visit(run, room, shard, start, stop, origin, basis, old, new, step):
             for r in range(stop - start):
                 room.numbers[r] = start + r
             update_codes(
-                run.kernels.update_codes, run, room, room.numbers, 0, stop - start, phi,
-                basis.omega, old, new, step,
+                run.kernels.update_codes, run, room, room.numbers, 0, stop - start, phi, old, new,
+                step,
             )  # fmt: skip
-        _measure(run, room, shard, rows, start, stop, basis, new)
+        _measure(run, room, shard, rows, start, stop, new)
     _add_moments(run, room, shard, rows, start, stop, old, new, step)
 
 
 @part_of_compiled
-def _visit_shards(call, phase, run, room, chunk, basis, old, new, step):
+def _visit_shards(call, phase, run, room, chunk, old, new, step):
     """Visit the blocks of a chunk; returns the offers of `barrier`."""
     cuts, sums = run.cuts, run.sums
     first = cuts.chunks[chunk]
@@ -149,16 +149,14 @@ def _visit_shards(call, phase, run, room, chunk, basis, old, new, step):
             clear(line_of(rows_of(sums.grams, shard * height, (shard + 1) * height)))
             clear(part(line_of(sums.moments), shard * size, (shard + 1) * size))
         for b in range(cuts.shards[first + shard], cuts.shards[first + shard + 1]):
-            _visit(
-                run, room, shard, cuts.blocks[b], cuts.blocks[b + 1], origin, basis, old, new, step
-            )
+            _visit(run, room, shard, cuts.blocks[b], cuts.blocks[b + 1], origin, old, new, step)
         done(call, phase)
         shard = take(call, phase)
     return barrier(call, phase, count)
 
 
 @part_of_compiled
-def _products_of_shards(call, phase, run, room, chunk, basis):
+def _products_of_shards(call, phase, run, room, chunk, new):
     """φ of the samples of a chunk; returns the offers of `barrier`."""
     cuts, phi = run.cuts, run.phi
     first = cuts.chunks[chunk]
@@ -169,7 +167,7 @@ def _products_of_shards(call, phase, run, room, chunk, basis):
             start, stop = cuts.blocks[b], cuts.blocks[b + 1]
             rows = _rows_of_block(run, room, start, stop, origin, False)
             times(
-                run.kernels.times, run.samples, rows, start, stop, basis.U,
+                run.kernels.times, run.samples, rows, start, stop, new.basis.U,
                 rows_of(phi, start, stop), room.spare,
             )  # fmt: skip
         done(call, phase)
@@ -178,7 +176,7 @@ def _products_of_shards(call, phase, run, room, chunk, basis):
 
 
 @part_of_compiled
-def _colours(call, phase, run, room, chunk, basis, old, new, step):
+def _colours(call, phase, run, room, chunk, old, new, step):
     """Coordinate descent on one colour after the other; returns the offers of `barrier`."""
     graph, offers = run.graph, 0
     for colour in range(graph.groups[chunk], graph.groups[chunk + 1]):
@@ -189,7 +187,7 @@ def _colours(call, phase, run, room, chunk, basis, old, new, step):
             first = start + item * _SAMPLES_PER_ITEM
             update_codes(
                 run.kernels.update_codes, run, room, graph.order, first,
-                min(first + _SAMPLES_PER_ITEM, stop), run.phi, basis.omega, old, new, step,
+                min(first + _SAMPLES_PER_ITEM, stop), run.phi, old, new, step,
             )  # fmt: skip
             done(call, phase)
             item = take(call, phase)
@@ -264,7 +262,7 @@ def iteration(call, number, room, run, old, new, step):
     sum over it, it is both ``old`` and ``new``. A step may take several calls, each for the next
     chunks; it is complete after that with the last.
     """
-    cuts, basis = run.cuts, new.basis
+    cuts = run.cuts
     if step.solves and room.leads and cuts.begin == 0 and not _solve(run, old, new, step):
         return 0
     if not enter(call, number, room):
@@ -274,10 +272,10 @@ def iteration(call, number, room, run, old, new, step):
     last = cuts.end == cuts.chunks.shape[0] - 1
     for chunk in range(cuts.begin, cuts.end):
         if coupled and step.rule == DESCEND:
-            offers += _products_of_shards(call, phase, run, room, chunk, basis)
-            offers += _colours(call, phase + 1, run, room, chunk, basis, old, new, step)
+            offers += _products_of_shards(call, phase, run, room, chunk, new)
+            offers += _colours(call, phase + 1, run, room, chunk, old, new, step)
             phase += 1 + run.graph.groups[chunk + 1] - run.graph.groups[chunk]
-        offers += _visit_shards(call, phase, run, room, chunk, basis, old, new, step)
+        offers += _visit_shards(call, phase, run, room, chunk, old, new, step)
         phase += 1
     if last and coupled and step.rule != SUM:
         offers += _edges(call, phase, run, room, new)

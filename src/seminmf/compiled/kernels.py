@@ -60,9 +60,7 @@ def cross_kernel(dtype: Any) -> int:
 @lru_cache(maxsize=16)
 def _all(run: Any, room: Any, point: Any, step: Any, dtype: Any) -> Kernels:
     (vector, matrix), whole, fields = _arrays(dtype), types.int64, run.fields
-    update = codes_update.address(
-        run, room, _ORDER, whole, whole, matrix, matrix, point, point, step
-    )
+    update = codes_update.address(run, room, _ORDER, whole, whole, matrix, point, point, step)
     weigh = edge_weights.address(
         fields["graph"], whole, _PARAMETERS, types.float64, whole, whole, matrix, vector, vector
     )

@@ -131,12 +131,12 @@ def add_adjoint(kernels, samples, rows, start, weighted, sums):
 
 
 @inner
-def exact_residuals(samples, rows, start, stop, basis, point, left, fitted):
+def exact_residuals(samples, rows, start, stop, point, left, fitted):
     """‖x − Uv‖ by the explicit difference, for samples of a block of which ``left`` is negative.
 
     ``fitted`` has room for a sample.
     """
-    codes, lengths = point.codes, point.residuals
+    basis, codes, lengths = point.basis.U, point.codes, point.residuals
     m, k = samples.n_features, codes.shape[1]
     for i in range(start, stop):
         if left[i] < 0:

@@ -114,7 +114,8 @@ class LazyCompression:
         self._full = engine
         self._n_components = n_components
         self._waited = 0
-        self._space: Space | None = None
+        self.space: Space | None = None
+        """The compressed space, if it has been made."""
         self._ways: list[tuple[float, Callable[[], Compression | None]]] = []
         n, m = engine.n_samples, engine.n_features
         if m > n and not engine.sparse and engine.whole:
@@ -127,28 +128,28 @@ class LazyCompression:
     @property
     def possible(self) -> bool:
         """Whether there is, or may yet be, a compression."""
-        return self._space is not None or len(self._ways) > 0
+        return self.space is not None or len(self._ways) > 0
 
     def due(self) -> Space | None:
         """Call once for each iteration that is about to be made on X itself."""
         self._waited += 1
         for way in list(self._ways):
             patience, make = way
-            if self._space is None and self._waited > patience:
+            if self.space is None and self._waited > patience:
                 self._ways.remove(way)
                 self._make(make())
-        return self._space
+        return self.space
 
     def at_once(self, iterations: float) -> Space | None:
         """The compression by the cheap way, if it costs no more than so many iterations."""
-        if self._space is None and len(self._ways) == 2 and self._ways[0][0] <= iterations:
+        if self.space is None and len(self._ways) == 2 and self._ways[0][0] <= iterations:
             self._make(self._ways.pop(0)[1]())
-        return self._space
+        return self.space
 
     def state(self) -> dict[str, Any]:
         """How long it has waited, which ways were tried, and whether the last one was found."""
         return {
-            "waited": self._waited, "left": len(self._ways), "made": self._space is not None,
+            "waited": self._waited, "left": len(self._ways), "made": self.space is not None,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -159,15 +160,10 @@ class LazyCompression:
         if state["made"]:
             self._make(tried[-1][1]())
 
-    @property
-    def space(self) -> Space | None:
-        """The compressed space, if it has been made."""
-        return self._space
-
     def _make(self, compression: Compression | None) -> None:
         if compression is not None:
             engine = Engine(
                 compression.L, self._n_components, squares=self._full.squares,
                 team=self._full.team,
             )  # fmt: skip
-            self._space = Space(engine, compression)
+            self.space = Space(engine, compression)

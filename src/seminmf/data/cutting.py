@@ -83,6 +83,12 @@ def _evenly(last: int, count: int) -> IntArray:
     return np.array([0, last]) if count == 1 else np.linspace(0, last, count + 1).astype(np.int64)
 
 
+def pieces(count: int, step: int) -> list[slice]:
+    """Slices of so many things, each of ``step`` but the last, and of one at least."""
+    step = max(step, 1)
+    return [slice(first, min(first + step, count)) for first in range(0, count, step)]
+
+
 def cut_rows(
     n_samples: int, n_features: int, n_components: int, block_rows: int | None = None
 ) -> Cuts:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._sparse import dense
 from .._types import FloatArray, IntArray
+from .cutting import pieces
 from .storage import row_squares
 
 # Numbers per block, which stay in the cache.
@@ -19,15 +21,6 @@ _MIDDLE_SAMPLES = 4096
 _SEED = 0
 
 
-def _blocks(n: int, m: int) -> list[slice]:
-    step = max(1, _BLOCK_ENTRIES // max(m, 1))
-    return [slice(low, min(low + step, n)) for low in range(0, n, step)]
-
-
-def _dense(rows: Any) -> Any:
-    return rows.toarray() if sp.issparse(rows) else rows
-
-
 def distances_from_middle(X: Any) -> FloatArray:
     """Of each sample from the median of all, feature by feature."""
     n, m = X.shape
@@ -35,12 +28,12 @@ def distances_from_middle(X: Any) -> FloatArray:
     if n > _MIDDLE_SAMPLES:
         some = X[np.sort(np.random.RandomState(_SEED).permutation(n)[:_MIDDLE_SAMPLES])]
     # The upper of two medians; np.median takes ten times as long for both.
-    features, half = np.array(_dense(some).T, order="C"), some.shape[0] // 2
+    features, half = np.array(dense(some).T, order="C"), some.shape[0] // 2
     features.partition(half, axis=1)
     middle = features[:, half]
     found = np.empty(n)
-    for block in _blocks(n, m):
-        found[block] = np.sqrt(row_squares(_dense(X[block]) - middle))
+    for block in pieces(n, _BLOCK_ENTRIES // m):
+        found[block] = np.sqrt(row_squares(dense(X[block]) - middle))
     return found
 
 
@@ -61,14 +54,14 @@ class Errors:
         parts = np.full(near.size, 1 / count), near.ravel(), np.arange(0, near.size + 1, count)
         means = sp.csr_array(parts, shape=(n, others.shape[0]))
         lengths = np.empty(n)
-        for block in _blocks(*X.shape):
+        for block in pieces(n, _BLOCK_ENTRIES // X.shape[1]):
             lengths[block] = np.sqrt(row_squares(X[block] - means[block] @ others))
         return cls(X, means, others, lengths)
 
     def of(self, rows: IntArray) -> FloatArray:
         """Those of some samples, in full."""
-        foretold = _dense(self.weights[rows] @ self.told)
-        return np.asarray(_dense(self.samples[rows]) - foretold, dtype=np.float64)
+        foretold = dense(self.weights[rows] @ self.told)
+        return np.asarray(dense(self.samples[rows]) - foretold, dtype=np.float64)
 
     def along(self, axes: FloatArray) -> FloatArray:
         """Their coordinates, sample by sample."""
@@ -85,7 +78,7 @@ def spoilt_copies(rows: Any, rng: np.random.RandomState) -> Any:
     In the first each number is that of another of the samples: what belongs together does not any
     more. The second is twice as long.
     """
-    samples = _dense(rows)
+    samples = dense(rows)
     shuffled = samples[
         rng.random_sample(samples.shape).argsort(axis=0), np.arange(samples.shape[1])
     ]

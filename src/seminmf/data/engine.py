@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._once import once
+from .._sparse import dense
 from .._types import FloatArray, IntArray
 from ..compiled.threads.team import Team
 from .cutting import chunk_bounds, cut_rows, cut_visits
@@ -87,15 +88,12 @@ class Engine:
             self.chunk_bounds = chunk_bounds(*shape)
             self.storage = storage_of(X)
         self.sparse, self.whole = self.storage.sparse, self.storage.whole
+        self.stored = self.storage.stored
+        """Numbers that a product with X multiplies."""
         operations = 4.0 * n_components * (self.stored + 2 * n_components * self.n_samples)
         self.team = Team(operations, self.cuts.most_shards) if team is None else team
         self.squares: FloatArray = squares_of(X) if squares is None else squares
         self._cut: dict[tuple[int, int], list[slice]] = {}
-
-    @property
-    def stored(self) -> int:
-        """Numbers that a product with X multiplies."""
-        return self.storage.stored
 
     @property
     def range(self) -> tuple[float, float]:
@@ -256,7 +254,7 @@ class Engine:
 
     def all_rows(self) -> FloatArray:
         """All samples as an array."""
-        return np.asarray(self.storage.X.toarray() if self.sparse else self.storage.X)
+        return np.asarray(dense(self.storage.X))
 
     def chosen_rows(self, numbers: list[int] | IntArray) -> Any:
         """Some samples as they are stored."""

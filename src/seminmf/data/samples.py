@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
+from .cutting import pieces
 
 # Rows per block of the hash, so that its temporary stays small.
 _BLOCK_ENTRIES = 2**18
@@ -34,10 +35,9 @@ def _row_hashes(X: Any) -> IntArray:
         rows = np.repeat(np.arange(n), np.diff(X.indptr))
         np.add.at(hashes, rows, mix(X.data) * factors[X.indices] * (X.data != 0))
         return hashes
-    step = max(1, _BLOCK_ENTRIES // max(m, 1))
-    for low in range(0, n, step):
-        block = X[low : low + step]
-        hashes[low : low + step] = (mix(block) * factors * (block != 0)).sum(axis=1)
+    for part in pieces(n, _BLOCK_ENTRIES // max(m, 1)):
+        block = X[part]
+        hashes[part] = (mix(block) * factors * (block != 0)).sum(axis=1)
     return hashes
 
 
@@ -45,19 +45,15 @@ def checksum(X: Any) -> str:
     """A number for the entries of an array or CSR matrix, in one pass over it."""
     digest = sha256()
     for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
-        width = part[:1].size
-        step = max(1, _BLOCK_ENTRIES // max(width, 1))
-        for low in range(0, len(part), step):
-            digest.update(np.ascontiguousarray(part[low : low + step]).view(np.uint8).data)
+        for rows in pieces(len(part), _BLOCK_ENTRIES // max(part[:1].size, 1)):
+            digest.update(np.ascontiguousarray(part[rows]).view(np.uint8).data)
     return digest.hexdigest()[:16]
 
 
 def _same_rows(X: Any, rows: IntArray, Y: Any, others: IntArray) -> NDArray[np.bool_]:
     """For each pair of row numbers, whether the two rows are equal entry by entry."""
     same = np.empty(len(rows), np.bool_)
-    step = max(1, _BLOCK_ENTRIES // max(X.shape[1], 1))
-    for low in range(0, len(rows), step):
-        part = slice(low, low + step)
+    for part in pieces(len(rows), _BLOCK_ENTRIES // max(X.shape[1], 1)):
         one, other = X[rows[part]], Y[others[part]]
         if sp.issparse(X):
             same[part] = np.asarray(abs(one - other).sum(axis=1)).ravel() == 0

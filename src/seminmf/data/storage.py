@@ -12,9 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from .._sparse import dense
 from .._types import FloatArray, IntArray
 from ..compiled.blas import product_address
 from ..compiled.state import Samples
+from .cutting import pieces
 
 # ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses too many digits when it is this small against what is
 # added up in it: such residuals are computed directly. In double precision the others keep eleven
@@ -55,7 +57,7 @@ class Visited:
 
     def dense(self) -> FloatArray:
         """The rows as an array."""
-        return np.asarray(self._rows.toarray() if sp.issparse(self._rows) else self._rows)
+        return np.asarray(dense(self._rows))
 
     def squares(self) -> FloatArray:
         """‖x_i‖² for each row."""
@@ -70,15 +72,6 @@ class Visited:
             low, high = min(low, 0.0), max(high, 0.0)
         return low, high
 
-    def misfit_times(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
-        """(X_b − V Uᵀ) · U, by the explicit difference."""
-        found, step = np.empty(codes.shape), max(1, _DENSE // len(basis))
-        for start in range(0, len(codes), step):
-            part = slice(start, start + step)
-            rows = self._rows[part].toarray() if sp.issparse(self._rows) else self._rows[part]
-            found[part] = (rows - codes[part] @ basis.T) @ basis
-        return found
-
     def residuals(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖ for each row, by the explicit difference.
 
@@ -92,9 +85,8 @@ class Visited:
         found = np.maximum(squares + fit, 0)
         added = squares + (codes @ np.linalg.norm(basis, axis=0)) ** 2
         lost = np.flatnonzero(found <= CANCELLATION[rows.dtype.itemsize] * added)
-        step = max(1, _DENSE // rows.shape[1])
-        for start in range(0, len(lost), step):
-            part = lost[start : start + step]
+        for piece in pieces(len(lost), _DENSE // rows.shape[1]):
+            part = lost[piece]
             found[part] = row_squares(rows[part].toarray() - codes[part] @ basis.T)
         return np.sqrt(found)
 
@@ -141,32 +133,20 @@ class Storage(Protocol):
         """Nobody will ask for rows for a while."""
 
 
-def dense_samples(
-    entries: FloatArray, steps: tuple[int, int], n_features: int, numbering: IntArray | None,
-    squares: FloatArray, share: FloatArray | None, *, plain: bool,
+def samples_of(
+    entries: FloatArray, n_features: int, squares: FloatArray, share: FloatArray | None,
+    numbering: IntArray | None, **laid_out: Any,
 ) -> Samples:  # fmt: skip
-    """The structure of dense rows."""
+    """The structure of rows that are ``laid_out`` as its fields for that say."""
     nothing = np.zeros(0, entries.dtype)
+    fields = {
+        "n_features": n_features, "entries": entries, "row_step": 0, "column_step": 0,
+        "plain": False, "sparse": False, "indices": NOBODY, "indptr": NOBODY, "ones": nothing,
+    }  # fmt: skip
     return Samples(
-        n_features=n_features, entries=entries, row_step=steps[0], column_step=steps[1],
-        plain=plain, sparse=False, indices=NOBODY, indptr=NOBODY, ones=nothing,
+        **{**fields, **laid_out},
         numbering=_NO_NUMBERS if numbering is None else numbering, squares=squares,
         share=nothing if share is None else share, blas=product_address(entries.dtype),
-    )  # fmt: skip
-
-
-def sparse_samples(
-    parts: tuple[Any, Any, Any], n_features: int, numbering: IntArray, squares: FloatArray,
-    share: FloatArray | None, longest: int,
-) -> Samples:  # fmt: skip
-    """The structure of rows with ``parts`` = (data, indices, indptr) as in CSR."""
-    entries, indices, indptr = parts
-    return Samples(
-        n_features=n_features, entries=entries, row_step=0, column_step=0, plain=False,
-        sparse=True, indices=indices, indptr=indptr,
-        ones=np.ones(longest, entries.dtype), numbering=numbering, squares=squares,
-        share=np.zeros(0, entries.dtype) if share is None else share,
-        blas=product_address(entries.dtype),
     )  # fmt: skip
 
 
@@ -217,9 +197,11 @@ class DenseStorage(_InMemory):
         self, squares: FloatArray, share: FloatArray | None, numbering: IntArray | None,
         longest: int,
     ) -> Any:  # fmt: skip
-        entries, steps = self._line()
-        plain = self.X.flags.c_contiguous and numbering is None
-        return dense_samples(entries, steps, self.shape[1], numbering, squares, share, plain=plain)
+        entries, (row_step, column_step) = self._line()
+        return samples_of(
+            entries, self.shape[1], squares, share, numbering, row_step=row_step,
+            column_step=column_step, plain=self.X.flags.c_contiguous and numbering is None,
+        )  # fmt: skip
 
     def visit(self, rows: slice) -> Visited:
         # By rows, however X lies in memory: BLAS would come to other last digits by columns.
@@ -248,8 +230,10 @@ class SparseStorage(_InMemory):
         kind = np.int32 if X.nnz < 2**31 - 1 else np.int64
         indices, indptr = (part.astype(kind, copy=False) for part in (X.indices, X.indptr))
         numbers = np.arange(self.shape[0]) if numbering is None else numbering
-        parts = X.data, indices, indptr
-        return sparse_samples(parts, self.shape[1], numbers, squares, share, longest)
+        return samples_of(
+            X.data, self.shape[1], squares, share, numbers, sparse=True, indices=indices,
+            indptr=indptr, ones=np.ones(longest, X.dtype),
+        )  # fmt: skip
 
     def visit(self, rows: slice) -> Visited:
         return Visited(consecutive_rows(self.X, rows.start, rows.stop))

@@ -19,11 +19,11 @@ import scipy.sparse as sp
 
 from .._once import once
 from .._quiet import quietly
-from .._types import FloatArray, IntArray
+from .._types import FloatArray, IntArray, number_type
 from ..compiled.products import padded_width
 from ..sources.adapters import SelectedRows, Source
 from .cutting import Cuts, cut_stream, cut_visits, largest_part
-from .storage import NOBODY, Visited, consecutive_rows, dense_samples, sparse_samples
+from .storage import Visited, consecutive_rows, samples_of
 from .units import divided
 
 # Numbers that a fit keeps for each sample: so many arrays of codes, and single ones.
@@ -71,7 +71,7 @@ class Stream:
     ) -> None:
         self.source, self.max_memory, self.graph, self.unit = source, max_memory, graph, unit
         self.shape: tuple[int, int] = source.shape
-        self.dtype = np.dtype(np.float32 if source.dtype == np.float32 else np.float64)
+        self.dtype = number_type(source.dtype)
         self.indptr: IntArray | None = getattr(source, "indptr", None)
         self.bounds: IntArray | None = getattr(source, "bounds", None)
         self.stored = self.shape[0] * self.shape[1]
@@ -380,13 +380,13 @@ class StreamStorage:
         longest: int,
     ) -> Any:  # fmt: skip
         assert numbering is None, "rows of a source are read in their order"
-        nothing = np.zeros(0, self.dtype)
+        m, nothing = self.shape[1], np.zeros(0, self.dtype)
+        laid_out: dict[str, Any] = {"row_step": m, "column_step": 1, "plain": True}
+        numbers = None
         if self.sparse:
+            laid_out = {"sparse": True, "ones": np.ones(longest, self.dtype)}
             numbers = np.arange(self.shape[0])
-            matrix = nothing, NOBODY, NOBODY
-            return sparse_samples(matrix, self.shape[1], numbers, squares, share, longest)
-        steps = self.shape[1], 1
-        return dense_samples(nothing, steps, self.shape[1], None, squares, share, plain=True)
+        return samples_of(nothing, m, squares, share, numbers, **laid_out)
 
     def chosen(self, numbers: list[int]) -> FloatArray:
         """Some samples, each read by itself."""

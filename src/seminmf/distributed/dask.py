@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._types import FloatArray, IntArray
+from .._sparse import dense
+from .._types import FloatArray, IntArray, number_type
 from .._words import counted
 from .cells import Cells
 from .shards import (
@@ -66,7 +67,7 @@ def checked_rows(block: Any, first: int, dtype: Any) -> Any:
         rows = np.ascontiguousarray(block, dtype)
         finite = np.isfinite(rows).all()
     if not finite:
-        bad = ~np.isfinite(rows.toarray() if sp.issparse(rows) else rows)
+        bad = ~np.isfinite(dense(rows))
         row, column = np.argwhere(bad)[0]
         raise ValueError(
             f"Input X contains NaN or infinity, first in row {first + row}, column {column}. Drop "
@@ -148,7 +149,7 @@ class DaskTable:
         self._client = current_client()
         self._loaded = False
         self.shape: tuple[int, int] = X.shape
-        self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        self.dtype = number_type(X.dtype)
 
     @property
     def _bounds(self) -> list[int]:

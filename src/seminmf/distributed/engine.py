@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray, IntArray
-from ..data import Engine, Rows, Rule, Statistics
+from ..data import Engine, Rows, Rule, Statistics, row_squares
 from .halo import HaloGraph, HaloRows
 from .shards import HERE, Held, Own, Shards
 
@@ -36,13 +36,9 @@ class RemoteEngine(Held, Engine):
         super().__init__(shards, name)
         sizes, features, dtypes, stored, sparse = zip(*shards.gather(_facts, self), strict=True)
         self.n_samples, self.n_features, self.dtype = sum(sizes), features[0], dtypes[0]
-        self._stored, self.sparse, self.whole = sum(stored), sparse[0], False
+        self.stored, self.sparse, self.whole = sum(stored), sparse[0], False
         self._ends = np.append(0, np.cumsum(sizes))
         self.squares = self.each(getattr, self, "squares")
-
-    @property
-    def stored(self) -> int:
-        return self._stored
 
     def __enter__(self) -> RemoteEngine:
         return self
@@ -152,7 +148,7 @@ class RemoteGraph(Held):
     def penalty(self, table: FloatArray, objective: Any) -> float:
         """That of the edges between shards."""
         steps = table[self.ends[:, 0]] - table[self.ends[:, 1]]
-        lengths = np.sqrt(np.einsum("ij,ij->i", steps, steps))
+        lengths = np.sqrt(row_squares(steps))
         weights = self.weights.astype(lengths.dtype)
         return float(objective.graph.total(lengths, weights)) if len(lengths) else 0.0
 

@@ -25,7 +25,7 @@ from .._types import FloatArray, IntArray
 from ..compiled.edges import weigh_all_edges
 from ..compiled.state import Graph
 from ..data import Engine, Rows, Rule
-from ..graph.prepared import NeighbourGraph
+from ..graph.prepared import NeighbourGraph, inverse
 
 # How much the end of an edge is held back that may move, against the other.
 _HELD_BACK = 0.05
@@ -92,8 +92,7 @@ class HaloGraph(NeighbourGraph):
         """For samples in the order of ``numbering`` that move one after the other."""
         crossing, numbering = self.crossing, self.numbering
         if numbering is not None:
-            place = np.empty_like(numbering)
-            place[numbering] = np.arange(len(numbering))
+            place = inverse(numbering)
             crossing = replace(crossing, own=place[crossing.own], shown=place[crossing.shown])
         return HaloGraph.of(self.inner.renumbered, crossing, held_back=True)
 

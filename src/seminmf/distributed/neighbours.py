@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
-from ..data import Engine
+from ..data import Engine, row_squares
 from ..graph.approximate import worth_it
 from ..graph.index import index_of_features
 from ..graph.neighbours import symmetric
@@ -53,8 +53,7 @@ class _Search:
         if own > 0:
             self._indices[:, :own] = indices = self._index.neighbours()
             for place, column in enumerate(indices.T):
-                steps = features - features[column]
-                self._distances[:, place] = np.sqrt(np.einsum("ij,ij->i", steps, steps))
+                self._distances[:, place] = np.sqrt(row_squares(features - features[column]))
         near = cells.distances(features) < self._distances[:, -1:]
         near[:, number] = False
         self._asking = [np.flatnonzero(column) for column in near.T]

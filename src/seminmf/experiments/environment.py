@@ -7,18 +7,12 @@ import json
 import os
 import platform
 from functools import lru_cache
-from importlib import metadata
+
+from ..models.persistence import package_version
 
 __all__ = ["environment", "environment_id"]
 
 _PACKAGES = ("seminmf", "numpy", "scipy", "scikit-learn", "numba")
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def _processor() -> str:
@@ -37,7 +31,7 @@ def _processor() -> str:
 def environment() -> dict[str, str]:
     """Versions of Python and the packages, operating system and processor; no names of people."""
     found = {"python": platform.python_version()}
-    found |= {package: _version(package) for package in _PACKAGES}
+    found |= {package: package_version(package) for package in _PACKAGES}
     found["system"] = f"{platform.system()} {platform.machine()}"
     found["processor"] = f"{_processor()}, {os.cpu_count()} cores"
     return found

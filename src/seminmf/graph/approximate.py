@@ -17,6 +17,7 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ..compiled.neighbours import PER_TILE, choose_cells, meet_cells
 from ..compiled.threads.team import WORTH_SHARING, Team
+from ..data.cutting import pieces
 from .cells import Lists, Tiles, by_blocks, cells_of, empty_lists, nearest_centres, rooms
 
 # The share of the neighbours that have to be right, and what the measured share has to be: measured
@@ -33,6 +34,8 @@ _MORE = 1.1
 _MOST = 2**16
 # Rows at a time that are converted, so that there is no second copy of the features.
 _ROWS = 2**14
+# Centres at a time that are compared with all.
+_CENTRES = 2**8
 
 
 def worth_it(n_samples: int, n_neighbors: int) -> bool:
@@ -79,8 +82,7 @@ class Approximate:
     def _points(self, features: FloatArray) -> FloatArray:
         """As the compiled code takes them: distances are the same but for a factor."""
         points = np.empty(features.shape, np.float32)
-        for low in range(0, len(points), _ROWS):
-            rows = slice(low, low + _ROWS)
+        for rows in pieces(len(points), _ROWS):
             points[rows] = (features[rows] - self._centre) / self._size
         return points
 
@@ -112,11 +114,11 @@ class Approximate:
         """For each cell those nearest to it, the nearest first."""
         count = min(_BESIDE * self._looks, len(self._centres))
         beside = np.empty((len(self._centres), count), np.int32)
-        for low in range(0, len(beside), 2**8):
-            squares = self._squares_of_centres(self._centres[low : low + 2**8])
+        for rows in pieces(len(beside), _CENTRES):
+            squares = self._squares_of_centres(self._centres[rows])
             some = squares.argpartition(count - 1, axis=1)[:, :count]
             order = np.take_along_axis(squares, some, axis=1).argsort(axis=1)
-            beside[low : low + 2**8] = np.take_along_axis(some, order, axis=1)
+            beside[rows] = np.take_along_axis(some, order, axis=1)
         return beside
 
     def _look(

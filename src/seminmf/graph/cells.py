@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from .._types import FloatArray, IntArray
 from ..compiled.neighbours import PER_TILE, fill_tiles, meet_all, read_tiles
 from ..compiled.threads.team import Team
+from ..data.cutting import pieces
 
 # No cell has more than so many times as many samples as cells should have.
 _LARGEST = 4
@@ -36,7 +37,7 @@ def rooms(count: int, dtype: Any = np.float32) -> tuple[IntArray, FloatArray, Fl
 
 
 def by_blocks(team: Team, count: int, function: Callable[[slice], Any]) -> None:
-    team.map(function, [slice(a, min(a + _BLOCK, count)) for a in range(0, count, _BLOCK)])
+    team.map(function, pieces(count, _BLOCK))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from .._types import FloatArray, IntArray
 from ..compiled.threads.scikit_learn import ScikitLearn
 from ..compiled.threads.team import Team
+from ..data.cutting import pieces
 from .cells import Tiles
 
 # Up to so many samples, and so many entries, which are copied, all distances are calculated by our
@@ -61,9 +62,7 @@ class Exact:
         if self._tiles is not None:
             return self._met(self._tiles, self._features, count, np.arange(n))[0]
         found = self._nearest(self._features, count + 1)[1]
-        # Itself goes to the end, and the last is left out.
-        others = np.argsort(found == np.arange(len(found))[:, None], axis=1, kind="stable")
-        return np.take_along_axis(found, others[:, :count], axis=1)
+        return others_of(np.arange(len(found)), found)
 
     def query(self, features: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
         if self._tiles is not None:
@@ -83,8 +82,7 @@ class Exact:
         def visit(rows: slice) -> Any:
             return self._search.kneighbors(features[rows], count)
 
-        n = features.shape[0]
-        blocks = [slice(low, min(low + _BLOCK, n)) for low in range(0, n, _BLOCK)]
+        blocks = pieces(features.shape[0], _BLOCK)
         with ScikitLearn(0.0), self._team(features, len(blocks)) as team:
             distances, indices = zip(*team.map(visit, blocks), strict=True)
         return np.concatenate(distances), np.concatenate(indices)
@@ -92,6 +90,12 @@ class Exact:
     def _team(self, features: Any, most: int) -> Team:
         known, width = self._features.shape
         return Team(float(features.shape[0]) * known * width, most)
+
+
+def others_of(samples: IntArray, found: IntArray) -> IntArray:
+    """Rows of what was found for some samples: itself, or if it is not there the last, left out."""
+    order = np.argsort(found == samples[:, None], axis=1, kind="stable")
+    return np.take_along_axis(found, order[:, :-1], axis=1)
 
 
 def _plain(features: Any) -> FloatArray:

@@ -19,7 +19,8 @@ from ..compiled.state import Graph
 _WORTH_RENUMBERING = 0.2
 
 
-def _inverse(numbering: IntArray) -> IntArray:
+def inverse(numbering: IntArray) -> IntArray:
+    """Where the samples are that come in this order."""
     place = np.empty_like(numbering)
     place[numbering] = np.arange(len(numbering))
     return place
@@ -47,7 +48,7 @@ def _numbering(matrix: sp.csr_array, chunks: IntArray) -> IntArray | None:
     def together(chunk: IntArray) -> float:
         return float((chunk[rows] == chunk[matrix.indices]).mean()) if len(rows) else 1.0
 
-    gain = together(chunk[_inverse(found)]) - together(chunk)
+    gain = together(chunk[inverse(found)]) - together(chunk)
     return found if gain > _WORTH_RENUMBERING else None
 
 
@@ -125,7 +126,7 @@ class NeighbourGraph:
             indices=indices,
             base=matrix.data,
             pairs=_pairs(indptr, indices),
-            order=_inverse(self.numbering)[self.order],
+            order=inverse(self.numbering)[self.order],
             numbering=None,
         )
 

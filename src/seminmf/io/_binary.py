@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from .._optional import need
 from .._words import counted
 from ._numbers import check_numbers
 from ._strangers import check_room, guarded, unzipped
-from ._table import Format, Raw, Skipped, TableError, need
+from ._table import Format, Raw, Skipped, TableError, pandas_for, told_by
 
 _MATRIX_KEYS = ("X", "data", "arr_0")
 _NAME_KEYS = ("feature_names", "columns", "var_names")
@@ -23,21 +24,20 @@ _NAME_KEYS = ("feature_names", "columns", "var_names")
 @guarded
 def read_parquet(path: str, format: Format) -> Raw:
     """Columns of a Parquet file; an index that pandas wrote is a column too."""
-    pandas = need("pandas", "Parquet files")
+    pandas = pandas_for("Parquet files")
     arrow = need("pyarrow", "Parquet files")
     try:
         told = need("pyarrow.parquet", "Parquet files").read_metadata(path)
         check_room(path, 8 * told.num_rows * told.num_columns)
         frame = pandas.read_parquet(path, engine="pyarrow")
     except (arrow.ArrowInvalid, arrow.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise TableError(f"{path} is not a Parquet file, or is damaged: {reason}") from None
+        raise TableError(f"{path} is not a Parquet file, or is damaged: {told_by(error)}") from None
     return frame_columns(frame, format)
 
 
 def frame_columns(frame: Any, format: Format) -> Raw:
     """Those of a data frame; an index that is more than a count is a column too."""
-    pandas = need("pandas", "tables with columns")
+    pandas = pandas_for()
     raw = Raw(format, {str(name): frame[name] for name in frame.columns})
     index = frame.index
     if isinstance(index, pandas.RangeIndex):
@@ -71,7 +71,7 @@ def read_npy(path: str, format: Format) -> Raw:
 
 
 def _unreadable(path: str, what: str, error: Exception) -> str:
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    reason = told_by(error)
     if "allow_pickle" in reason or "pickled" in reason:
         return (
             f"{path} holds Python objects or is not an {what} file; only arrays of numbers are "
@@ -141,7 +141,7 @@ def read_mtx(path: str, format: Format) -> Raw:
         _check_mtx(path, content)
         matrix = scipy.io.mmread(io.BytesIO(content), spmatrix=False)
     except (ValueError, EOFError, OSError, zlib.error, OverflowError) as error:
-        reason = str(error).splitlines()[0] if str(error) else "it ends too early"
+        reason = told_by(error)
         raise TableError(f"{path} is not a Matrix Market file, or is damaged: {reason}") from None
     if matrix.dtype.kind == "c":
         raise TableError(f"{path} holds complex numbers; real ones are needed.")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._words import counted
 from ._marks import MISSING, Marks
 from ._numbers import is_number, numbers_in
-from ._table import Raw, need
+from ._table import Raw, pandas_for
 
 # Characters of a text that a reason shows.
 _SHOWN = 40
@@ -26,7 +26,7 @@ _LIKE_NUMBER = re.compile(r"[^\w\s]{0,2} ?[+-]?[.,]?\d")
 
 def numbers_of(column: Any, raw: Raw, missing_too: bool = False) -> tuple[NDArray[Any] | None, str]:
     """A column as float64, or the reason why it is none; one without any value if that is fine."""
-    pandas = need("pandas", "tables with columns")
+    pandas = pandas_for()
     series = pandas.Series(column).reset_index(drop=True)
     if series.isna().all():
         return (np.full(len(series), np.nan), "") if missing_too else (None, "it has no values")

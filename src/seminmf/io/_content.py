@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ._layout import DELIMITERS
 from ._strangers import unzipped
-from ._table import STDIN, Format, TableError
+from ._table import STDIN, Format, TableError, name_of
 
 SAMPLE_BYTES = 2**20
 _BOM = b"\xef\xbb\xbf"
@@ -28,10 +28,6 @@ _BEGINNINGS = {
 }  # fmt: skip
 
 _WIDE = re.compile(r"utf[-_]?(16|32)([-_]?[lb]e)?", re.IGNORECASE)
-
-
-def name_of(path: str) -> str:
-    return "standard input" if path == STDIN else path
 
 
 def content_of(path: str, format: Format) -> tuple[bytes, Format]:

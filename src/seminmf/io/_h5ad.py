@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._optional import need
 from .._words import counted
 from ._binary import matrix_of
 from ._strangers import check_room, guarded
-from ._table import Format, Raw, TableError, need
+from ._table import Format, Raw, TableError, told_by
 
 
 @guarded
@@ -25,8 +26,7 @@ def read_h5ad(path: str, format: Format) -> Raw:
             obs, obs_index = _frame(file["obs"]) if "obs" in file else ({}, None)
             _, var_index = _frame(file["var"]) if "var" in file else ({}, None)
     except (OSError, KeyError, RuntimeError, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise TableError(f"{path} is not an H5AD file, or is damaged: {reason}") from None
+        raise TableError(f"{path} is not an H5AD file, or is damaged: {told_by(error)}") from None
     for what, index, length in (("obs", obs_index, 0), ("var", var_index, 1)):
         if index is not None and len(index) != matrix.shape[length]:
             raise TableError(

@@ -81,8 +81,7 @@ def find_layout(
 
     ``known`` are names that its columns should have, ``gaps`` words for missing values.
     """
-    if decimal not in (None, ".", ","):
-        raise TableError(f"the decimal mark must be . or , got {decimal!r} (--decimal).")
+    check_decimal(decimal)
     chosen, lines, places = _delimited(text, delimiter)
     values = [v for line in lines[1:] or lines for v in line]
     marks = find_marks(values, chosen, decimal)
@@ -108,6 +107,11 @@ def find_layout(
     nameless = not names[0]
     names, again = named(names)
     return Layout(chosen, marks, True, names, row_names, nameless, lines, left_out, remarks + again)
+
+
+def check_decimal(decimal: str | None) -> None:
+    if decimal not in (None, ".", ","):
+        raise TableError(f"the decimal mark must be . or , got {decimal!r} (--decimal).")
 
 
 def _on_marks(values: list[str], marks: Marks, decimal: str | None) -> list[str]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._types import FloatArray
 from ._marks import POINT, Marks
-from ._table import need
+from ._table import pandas_for
 
 # No more than four digits of an exponent that count: no number has more, and parsers overflow.
 _EXPONENT = r"[eE][+-]?0*[0-9]{1,4}"
@@ -56,7 +56,7 @@ def numbers_in(values: NDArray[Any], marks: Marks = POINT) -> tuple[FloatArray, 
 
     Equal ones are looked at once.
     """
-    which, different = need("pandas", "tables with columns").factorize(values)
+    which, different = pandas_for().factorize(values)
     known = np.full(len(different), np.nan)
     odd = np.zeros(len(different), dtype=bool)
     for place, value in enumerate(different):

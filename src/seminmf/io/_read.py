@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._files import PathLike
+from .._sparse import dense
 from .._words import counted
 from ._binary import read_mtx, read_npy, read_npz, read_parquet
 from ._cells import numbers_of
 from ._columns import matrix_columns, numeric_columns
 from ._h5ad import read_h5ad
+from ._layout import check_decimal
 from ._marks import Marks
 from ._missing import Missing, treat_missing
 from ._record import Record, sha256_of
@@ -32,8 +33,9 @@ from ._table import (
     Table,
     TableError,
     format_of,
+    name_of,
     nearest,
-    need,
+    pandas_for,
 )
 from ._text import TextOptions, read_text
 from ._transposed import transposed
@@ -120,7 +122,7 @@ def read_table(
         if isinstance(value, str):
             raise ValueError(f"{argument} must be a list of strings, got {value!r}.")
     _check_file(name)
-    source = "standard input" if name == STDIN else name
+    source = name_of(name)
     if is_10x(name):
         raw = read_10x(name)
     else:
@@ -129,13 +131,11 @@ def read_table(
             raise TableError(
                 f"{source}: key (--key) names a sheet of Excel files, and this is none."
             )
+        options = TextOptions(delimiter, decimal, header, comment, tuple(na_values), encoding)
         if format.kind == "csv":
-            options = TextOptions(
-                delimiter, decimal, header, comment, tuple(na_values), encoding
-            )  # fmt: skip
             raw = read_text(name, format, wanted, (*wanted, *(features or ())), options)
         else:
-            _refuse_text_options(source, format, delimiter, decimal, header, comment, na_values)
+            _refuse(source, format, options)
         if format.kind == "xlsx":
             raw = read_excel(name, format, key, header)
         elif format.kind != "csv":
@@ -165,24 +165,17 @@ def read_table(
     return replace(table, record=record)
 
 
-def _refuse_text_options(
-    source: str,
-    format: Format,
-    delimiter: str | None,
-    decimal: str | None,
-    header: bool | None,
-    comment: str,
-    na_values: Sequence[str],
-) -> None:
+def _refuse(source: str, format: Format, options: TextOptions) -> None:
     """What is said about text has no effect on other files."""
-    if decimal not in (None, ".", ","):
-        raise TableError(f"the decimal mark must be . or , got {decimal!r} (--decimal).")
+    check_decimal(options.decimal)
+    cells = format.kind in _OF_CELLS
     given = {
-        "--delimiter": delimiter is not None,
-        "--decimal": decimal is not None and format.kind not in _OF_CELLS,
-        "--header": header is not None and format.kind != "xlsx", "--comment": comment != "#",
-        "--na-values": len(na_values) > 0 and format.kind not in _OF_CELLS,
-    }  # fmt: skip
+        "--delimiter": options.delimiter is not None,
+        "--decimal": options.decimal is not None and not cells,
+        "--header": options.header is not None and format.kind != "xlsx",
+        "--comment": options.comment != "#",
+        "--na-values": len(options.na_values) > 0 and not cells,
+    }
     for option, is_given in given.items():
         if is_given:
             raise TableError(
@@ -272,8 +265,7 @@ def _lookup(source: str, raw: Raw, name: str, role: str) -> Any:
     if name in raw.columns:
         return raw.columns[name]
     if raw.matrix is not None and raw.names is not None and name in raw.names:
-        column = raw.matrix[:, [raw.names.index(name)]]
-        return np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
+        return np.asarray(dense(raw.matrix[:, [raw.names.index(name)]])).ravel()
     if raw.line_1 is not None and name in raw.line_1:
         raise TableError(
             f"{source} has no column {name!r} for --{role}, but it stands in line 1, which was "
@@ -286,7 +278,7 @@ def _lookup(source: str, raw: Raw, name: str, role: str) -> Any:
 
 def _text(column: Any, absent: str) -> NDArray[Any]:
     """Values as text; whole numbers without a point."""
-    pandas = need("pandas", "tables with columns")
+    pandas = pandas_for()
     series = pandas.Series(column)
 
     def one(value: Any) -> str:

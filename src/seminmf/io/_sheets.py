@@ -11,29 +11,26 @@ from typing import Any
 
 import numpy as np
 
+from .._optional import need
 from ._binary import frame_columns, read_mtx
 from ._header import beside_table, has_header
 from ._layout import SAMPLE_LINES, named, unique
 from ._marks import MISSING, POINT
 from ._strangers import check_room, guarded, unzipped
-from ._table import Format, Raw, TableError, nearest, need
+from ._table import Format, Raw, TableError, nearest, pandas_for, told_by
 
 
 @guarded
 def read_feather(path: str, format: Format) -> Raw:
     """Columns of a Feather file."""
-    need("pandas", "Feather files")
+    pandas_for("Feather files")
     arrow = need("pyarrow", "Feather files")
     feather = need("pyarrow.feather", "Feather files")
     try:
         frame = feather.read_feather(path)
     except (arrow.ArrowException, OSError, ValueError) as error:
-        raise TableError(f"{path} is not a Feather file, or is damaged: {_first(error)}") from None
+        raise TableError(f"{path} is not a Feather file, or is damaged: {told_by(error)}") from None
     return frame_columns(frame, format)
-
-
-def _first(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 @guarded
@@ -45,7 +42,7 @@ def read_json_lines(path: str, format: Format) -> Raw:
             content = unzipped(path, content)
         text = content.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise TableError(f"{path} is not JSON lines in UTF-8: {_first(error)}") from None
+        raise TableError(f"{path} is not JSON lines in UTF-8: {told_by(error)}") from None
     rows: list[dict[str, Any]] = []
     cure = 'write one in each line, as in {"a": 1, "b": 2}.'
     for number, line in enumerate(text.splitlines(), 1):
@@ -55,7 +52,7 @@ def read_json_lines(path: str, format: Format) -> Raw:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise TableError(
-                f"{path}: line {number} is not JSON: {_first(error)}; {cure}"
+                f"{path}: line {number} is not JSON: {told_by(error)}; {cure}"
             ) from None
         if not isinstance(row, dict):
             raise TableError(f"{path}: line {number} is not an object; {cure}")
@@ -71,7 +68,7 @@ def _objects(values: list[Any]) -> Any:
     """A column; pandas makes numbers of it where all are."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
-    return need("pandas", "tables with columns").Series(column).infer_objects()
+    return pandas_for().Series(column).infer_objects()
 
 
 @guarded
@@ -84,7 +81,7 @@ def read_excel(path: str, format: Format, sheet: str | None, header: bool | None
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise TableError(
-            f"{path} is not an Excel file of today, or is damaged ({_first(error)}); save it as "
+            f"{path} is not an Excel file of today, or is damaged ({told_by(error)}); save it as "
             ".xlsx or .csv."
         ) from None
     try:
@@ -186,6 +183,6 @@ def _listed(folder: Path, *names: str) -> list[str] | None:
     try:
         text = (unzipped(str(place), content) if place.suffix == ".gz" else content).decode("utf-8")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise TableError(f"{place} cannot be read: {_first(error)}") from None
+        raise TableError(f"{place} cannot be read: {told_by(error)}") from None
     rows = [line.split("\t") for line in text.splitlines() if line]
     return [row[1] if len(row) > 1 and names[0] != _CELLS else row[0] for row in rows]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ._table import STDIN, TableError
+from ._table import TableError, name_of
 
 _Rest = ParamSpec("_Rest")
 _Result = TypeVar("_Result")
@@ -74,15 +74,11 @@ def guarded(
         except (TableError, ImportError):
             raise
         except MemoryError as error:
-            raise TableError(f"{_name(path)} does not fit in memory; is it damaged?") from error
+            raise TableError(f"{name_of(path)} does not fit in memory; is it damaged?") from error
         except Exception as error:  # whatever another library stumbles over
-            raise TableError(f"{_name(path)} is damaged: {_reason(error)}") from error
+            raise TableError(f"{name_of(path)} is damaged: {_reason(error)}") from error
 
     return reading
-
-
-def _name(path: str) -> str:
-    return "standard input" if path == STDIN else path
 
 
 def _reason(error: Exception) -> Any:

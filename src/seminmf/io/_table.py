@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -11,6 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from .._optional import need
 from .._types import IntArray
 from ._marks import POINT, Marks
 from ._record import Record
@@ -142,13 +142,18 @@ def format_of(path: str) -> Format:
     return Format(kind, suffix + (".gz" if gzipped else ""), gzipped, delimiter)
 
 
-def need(module: str, what: str) -> Any:
-    """An optional package, or a word on how to get it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.split(".")[0]
-        raise ImportError(f'{what} need {package}: pip install "seminmf[files]"') from error
+def name_of(path: str) -> str:
+    """How messages call a file."""
+    return "standard input" if path == STDIN else path
+
+
+def told_by(error: Exception) -> str:
+    """The first line of what another library says."""
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def pandas_for(what: str = "tables with columns") -> Any:
+    return need("pandas", what)
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -13,7 +13,6 @@ from .._words import counted
 from ._content import (
     content_of,
     in_bytes,
-    name_of,
     not_text,
     sample_of,
     without_comments,
@@ -24,7 +23,7 @@ from ._content import (
 from ._layout import WHITESPACE, Layout, find_layout, records
 from ._marks import MISSING
 from ._strangers import guarded
-from ._table import Format, Raw, TableError, need
+from ._table import Format, Raw, TableError, name_of, pandas_for
 
 # A first line by which spreadsheets are told the delimiter.
 _SEP_LINE = re.compile(rb"\A(?:\xef\xbb\xbf)?sep=(.)\r?\n", re.IGNORECASE)
@@ -51,7 +50,7 @@ def read_text(
 
     ``known`` are names of columns that the file should have.
     """
-    pandas = need("pandas", "CSV files")
+    pandas = pandas_for("CSV files")
     content, format = content_of(path, format)
     if not content.strip():
         raise TableError(f"{name_of(path)} is empty.")

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._files import PathLike, atomic
-from ._table import KINDS, STDIN, Format, TableError, format_of, need
+from .._optional import need
+from ._table import KINDS, STDIN, Format, TableError, format_of, pandas_for
 
 
 def write_table(
@@ -98,7 +99,7 @@ def _write(stream: IO[bytes], arrays: dict[str, NDArray[Any]], format: Format) -
 
 
 def _frame(arrays: dict[str, NDArray[Any]]) -> Any:
-    return need("pandas", "tables").DataFrame(arrays)
+    return pandas_for("tables").DataFrame(arrays)
 
 
 def _text(arrays: dict[str, NDArray[Any]], format: Format) -> bytes:

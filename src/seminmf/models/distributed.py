@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._types import FloatArray
+from .._types import FloatArray, number_type
 from ..data import unit_of
 from ..distributed.dask import DaskTable, check_array, checked_rows
 from ..distributed.factorize import factorize
@@ -25,7 +25,7 @@ from .training import Trained, warn_of
 def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     """Fit the model that the settings describe; codes and residuals are Dask arrays."""
     check_array(X)
-    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    dtype = number_type(X.dtype)
     settings = settings.checked(X.shape, dtype)
     graph = _checked(settings, X)
     share = None if weights is None else weights.astype(dtype)
@@ -99,7 +99,7 @@ def _codes_of(block: Any, projector: Projector, dtype: Any) -> FloatArray:
 def lazy_codes(X: Any, projector: Projector) -> Any:
     """Codes of a Dask array, as a Dask array that is calculated when it is asked for."""
     check_array(X)
-    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    dtype = number_type(X.dtype)
     k = projector.basis.shape[1]
     return X.map_blocks(
         _codes_of, projector, dtype, dtype=dtype, chunks=(X.chunks[0], (k,)),

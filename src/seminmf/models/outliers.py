@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._sparse import stored_like
 from .._types import FloatArray
-from ..data import divided
+from ..data import divided, row_squares
 from ..data.samples import distinct_rows
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ def _scores(model: Any, X: Any) -> FloatArray:
 
     projector = model._projector
     if _holds_training(model):
-        if sp.issparse(X) != sp.issparse(projector.index.samples):
-            X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
+        X = stored_like(X, projector.index.samples)
         reference = _reference(model)
         known = projector.index.known(X)
         scores = reference.scores[known]
@@ -90,7 +90,6 @@ def _is_training_set(model: Any, X: Any) -> bool:
     codes = model.codes_.astype(X.dtype, copy=False)
     projector = model._projector
     found = projector.inside.residuals(X, codes)
-    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-    lengths = np.sqrt(np.asarray(squares, dtype=np.float64).ravel()) + found
+    lengths = np.sqrt(row_squares(X).astype(np.float64)) + found
     share = _SAME[min(X.dtype.itemsize, model.codes_.dtype.itemsize)]
     return bool((np.abs(found - model.residuals_ / projector.unit) <= share * lengths).all())

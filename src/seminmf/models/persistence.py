@@ -214,9 +214,9 @@ class _UnknownPartError(Exception):
     """A loss or a penalty that is not known here."""
 
 
-def package_version() -> str:
+def package_version(package: str = "seminmf") -> str:
     try:
-        return metadata.version("seminmf")
+        return metadata.version(package)
     except metadata.PackageNotFoundError:  # pragma: no cover
         return "unknown"
 

@@ -192,12 +192,17 @@ def _check_size(X: Any, unit: float | None) -> None:
 
 def check_in_memory(estimator: Any, X: Any, method: str, gaps: bool = False) -> Any:
     """X for a method that looks at all samples at a time."""
+    refuse_elsewhere(X, method, "of some rows: samples that are not all of the fit are new to it")
+    return _validated(estimator, X, gaps, reset=False)
+
+
+def refuse_elsewhere(X: Any, method: str, example: str) -> None:
+    """An error for samples that are not in memory."""
     if is_dask_array(X) or source_of(X, mapped=False) is not None:
         raise ValueError(
             f"{method} needs its samples in memory, and X is a {type(X).__name__}. Pass an array, "
-            "for example of some rows: samples that are not all of the fit are new to it."
+            f"for example {example}."
         )
-    return _validated(estimator, X, gaps, reset=False)
 
 
 def _narrow(X: Any) -> Any:

@@ -78,9 +78,11 @@ class Settings:
         return replace(
             self,
             n_components=k,
-            alpha=check.check_penalty("alpha", self.alpha),
-            beta=check.check_penalty("beta", self.beta),
-            strength=check.check_strength(self.strength),
+            alpha=check.check_number_or_auto("alpha", self.alpha, "`strength`"),
+            beta=check.check_number_or_auto("beta", self.beta, "`strength`"),
+            strength=check.check_number_or_auto(
+                "strength", self.strength, "what of the data can be explained"
+            ),
             codes_penalty=self._checked_penalty(),
             loss=loss_of(self.loss),
             solver=check.check_choice("solver", self.solver, check.SOLVERS),

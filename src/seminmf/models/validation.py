@@ -41,7 +41,7 @@ def check_number(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_penalty(name: str, value: Any) -> Any:
+def check_number_or_auto(name: str, value: Any, auto_from: str) -> Any:
     if isinstance(value, str) and value == "auto":
         return value
     try:
@@ -49,19 +49,7 @@ def check_penalty(name: str, value: Any) -> Any:
     except ValueError:
         raise ValueError(
             f'{name} must be "auto" or a finite number, zero or positive, got {value!r}. '
-            '"auto" sets it from `strength`.'
-        ) from None
-
-
-def check_strength(value: Any) -> Any:
-    if isinstance(value, str) and value == "auto":
-        return value
-    try:
-        return check_number("strength", value)
-    except ValueError:
-        raise ValueError(
-            f'strength must be "auto" or a finite number, zero or positive, got {value!r}. '
-            '"auto" sets it from what of the data can be explained.'
+            f'"auto" sets it from {auto_from}.'
         ) from None
 
 

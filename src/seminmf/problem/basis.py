@@ -24,7 +24,6 @@ from ..compiled.basis import (
 from ..compiled.kernels import find_kernels
 from ..compiled.rooms import (
     Sizes,
-    basis_for,
     basis_room_for,
     room_for,
     run_without_samples,
@@ -125,15 +124,16 @@ class NonnegativeBasis:
     ) -> Basis:
         (m, k), dtype = moment.shape, basis.U.dtype
         updated, nothing = basis.U.copy(), np.zeros(0, dtype)
+        omega = np.ascontiguousarray(gram, dtype)
+        square = state.Basis(U=omega, omega=omega, lengths=basis.lengths)
         old, new = (
             state.Point(
-                basis=basis_for(0, 0, 0, dtype), codes=factor, residuals=nothing, weights=nothing,
-                edges=nothing, following=factor[:0],
+                basis=square, codes=factor, residuals=nothing, weights=nothing, edges=nothing,
+                following=factor[:0],
             )
             for factor in (basis.U, updated)
         )  # fmt: skip
         run, room = run_without_samples(m, dtype), room_for(Sizes(0, 0, k, k, dtype)).fresh()
         find_kernels(run, room, old, self._step, dtype)
-        gram = np.ascontiguousarray(gram, dtype)
-        nonnegative_basis(run, room, np.arange(m), moment, gram, old, new, self._step)
+        nonnegative_basis(run, room, np.arange(m), moment, old, new, self._step)
         return Basis.of(updated)

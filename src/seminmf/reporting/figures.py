@@ -31,6 +31,20 @@ def panels(columns: int, rows: int = 1, height: float = 3.1) -> tuple[Any, list[
     return figure, list(axes.flat)
 
 
+def _by_dataset(
+    rows: list[Row], lines: int = 1, height: float = 3.1
+) -> tuple[Any, list[tuple[list[Any], list[Row]]]]:
+    """A figure with a column for each data set: axes from above, and the rows for them."""
+    found = group(rows, "dataset")
+    figure, axes = panels(len(found), lines, height)
+    columns = []
+    for place, ((dataset,), part) in enumerate(found.items()):
+        own = axes[place :: len(found)]
+        own[0].set_title(NAMES.get(str(dataset), str(dataset)))
+        columns.append((own, part))
+    return figure, columns
+
+
 def _label_below(figure: Any, axis: Any, columns: int = 6) -> None:
     handles, labels = axis.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
@@ -68,18 +82,16 @@ def noise(rows: list[Row], theme: Theme) -> Any:
 
 def outliers(rows: list[Row], theme: Theme) -> Any:
     """Scores and error of the clean samples against the share of outliers."""
-    found = group(rows, "dataset")
-    figure, axes = panels(len(found), 2)
-    for place, ((dataset,), part) in enumerate(found.items()):
-        top, bottom = axes[place], axes[len(found) + place]
+    figure, columns = _by_dataset(rows, 2)
+    for (top, bottom), part in columns:
         percent = [{**row, "percent": 100 * row["fraction"]} for row in part]
         _means(top, theme, percent, "percent", "ACC")
-        top.set_title(NAMES.get(str(dataset), str(dataset)))
         _means(bottom, theme, percent, "percent", "clean_error")
         bottom.set(xlabel="outliers (% of samples)")
-    axes[0].set_ylabel("ACC of clean samples (%)")
-    axes[len(found)].set_ylabel("relative error of them")
-    _label_below(figure, axes[0])
+    top, bottom = columns[0][0]
+    top.set_ylabel("ACC of clean samples (%)")
+    bottom.set_ylabel("relative error of them")
+    _label_below(figure, top)
     return figure
 
 
@@ -92,16 +104,15 @@ def _solver_line(axis: Any, theme: Theme, rows: list[Row], x: str, y: str, solve
 
 def convergence(rows: list[Row], theme: Theme) -> Any:
     """J against the iteration, both solvers."""
-    found = group(rows, "dataset")
-    figure, axes = panels(len(found))
-    for axis, ((dataset,), part) in zip(axes, found.items(), strict=True):
+    figure, columns = _by_dataset(rows)
+    for (axis,), part in columns:
         for solver in ("mu", "cd"):
             _solver_line(axis, theme, part, "iteration", "J", solver)
         axis.set(xscale="log", yscale="log", xlabel="iteration")
-        axis.set_title(NAMES.get(str(dataset), str(dataset)))
         _few_ticks(axis)
-    axes[0].set_ylabel("objective J")
-    _label_below(figure, axes[0])
+    (first,) = columns[0][0]
+    first.set_ylabel("objective J")
+    _label_below(figure, first)
     return figure
 
 
@@ -158,37 +169,33 @@ _STARTS = {"exemplar": ", exemplars", "auto": ", default start"}
 
 def path(rows: list[Row], theme: Theme) -> Any:
     """ACC and NMI along the one-parameter path."""
-    found = group(rows, "dataset")
-    figure, axes = panels(len(found), 2, 2.6)
-    for place, ((dataset,), part) in enumerate(found.items()):
-        for offset, score in ((0, "ACC"), (len(found), "NMI")):
-            axis = axes[place + offset]
+    figure, columns = _by_dataset(rows, 2, 2.6)
+    for own, part in columns:
+        for axis, score in zip(own, ("ACC", "NMI"), strict=True):
             _means(axis, theme, part, "strength", score)
             axis.set_xscale("log")
-        axes[place].set_title(NAMES.get(str(dataset), str(dataset)))
-        axes[place + len(found)].set_xlabel("strength λ")
-    axes[0].set_ylabel("ACC (%)")
-    axes[len(found)].set_ylabel("NMI (%)")
-    _label_below(figure, axes[0])
+        own[1].set_xlabel("strength λ")
+    for axis, score in zip(columns[0][0], ("ACC", "NMI"), strict=True):
+        axis.set_ylabel(f"{score} (%)")
+    _label_below(figure, columns[0][0][0])
     return figure
 
 
 def solvers(rows: list[Row], theme: Theme) -> Any:
     """J and ACC against the seconds of the fit."""
-    found = group(rows, "dataset")
-    figure, axes = panels(len(found), 2, 2.7)
-    for place, ((dataset,), part) in enumerate(found.items()):
+    figure, columns = _by_dataset(rows, 2, 2.7)
+    for (top, bottom), part in columns:
         for solver in ("mu", "cd"):
             timed = _with_mean_time(select(part, solver=solver))
-            _solver_line(axes[place], theme, timed, "time", "J", solver)
-            _solver_line(axes[place + len(found)], theme, timed, "time", "ACC", solver)
-        axes[place].set(xscale="log", yscale="log")
-        axes[place].set_title(NAMES.get(str(dataset), str(dataset)))
-        _few_ticks(axes[place])
-        axes[place + len(found)].set(xscale="log", xlabel="seconds")
-    axes[0].set_ylabel("objective J")
-    axes[len(found)].set_ylabel("ACC (%)")
-    _label_below(figure, axes[0])
+            _solver_line(top, theme, timed, "time", "J", solver)
+            _solver_line(bottom, theme, timed, "time", "ACC", solver)
+        top.set(xscale="log", yscale="log")
+        _few_ticks(top)
+        bottom.set(xscale="log", xlabel="seconds")
+    top, bottom = columns[0][0]
+    top.set_ylabel("objective J")
+    bottom.set_ylabel("ACC (%)")
+    _label_below(figure, top)
     return figure
 
 

@@ -77,12 +77,15 @@ def _write(path: Path, text: str) -> None:
         stream.write(text.encode("utf-8"))
 
 
+def _by_dataset(rows: Rows, experiment: str) -> list[tuple[str, list[Row]]]:
+    """The data sets of which an experiment has rows, with these."""
+    found = [(dataset, rows.get(f"{experiment}-{dataset}", [])) for dataset in DATASETS]
+    return [(dataset, own) for dataset, own in found if own]
+
+
 def _tables(rows: Rows) -> list[Section]:
     made = []
-    for dataset in DATASETS:
-        found = rows.get(f"table-{dataset}")
-        if not found:
-            continue
+    for dataset, found in _by_dataset(rows, "table"):
         title = f"Clustering performance on {NAMES[dataset]}"
         items: list[str | Table | Drawing] = []
         for solver, text in (
@@ -125,10 +128,7 @@ def _tuning(rows: Rows) -> list[Section]:
 
 def _noise(rows: Rows) -> list[Section]:
     made = []
-    for dataset in DATASETS:
-        found = rows.get(f"noise-{dataset}")
-        if not found:
-            continue
+    for dataset, found in _by_dataset(rows, "noise"):
         caption = f"{NAMES[dataset]} with Gaussian noise: means and standard deviations"
         items: list[str | Table | Drawing] = [
             Drawing(f"noise-{dataset}", caption, partial(figures.noise, found))
@@ -141,10 +141,7 @@ def _noise(rows: Rows) -> list[Section]:
 
 def _grids(rows: Rows) -> list[Section]:
     made = []
-    for dataset in DATASETS:
-        found = rows.get(f"grid-{dataset}")
-        if not found:
-            continue
+    for dataset, found in _by_dataset(rows, "grid"):
         caption = f"ACC of L2,1 SNF on {NAMES[dataset]} over α and β; the best cell in bold"
         drawing = Drawing(
             f"grid-{dataset}", caption, partial(images.grid, found, paper_grid(dataset))
@@ -176,7 +173,7 @@ def _drawn(
 
 
 def _convergence(rows: Rows) -> list[Section]:
-    found = [row for dataset in DATASETS for row in rows.get(f"convergence-{dataset}", [])]
+    found = [row for _, part in _by_dataset(rows, "convergence") for row in part]
     items: list[str | Table | Drawing] = []
     if found:
         caption = "J of L2,1 SNF after each iteration, from the same random starts"
@@ -203,7 +200,7 @@ def _strength(rows: Rows) -> list[Section]:
     if along:
         caption = "Scores along the strength λ"
         items.append(Drawing("strength", caption, partial(figures.path, along)))
-    paper = [row for dataset in DATASETS for row in rows.get(f"grid-{dataset}", [])]
+    paper = [row for _, part in _by_dataset(rows, "grid") for row in part]
     by_solver = {
         "mu, 500 iterations": select(paper, solver="mu"),
         "cd": [row for row in found if row.get("part") == "grid"],

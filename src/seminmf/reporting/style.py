@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from .._optional import need
+
 __all__ = [
     "DARK", "DIVERGING", "GREY", "LIGHT", "MARKERS", "Theme", "figure_style", "pyplot", "to_svg",
 ]  # fmt: skip
@@ -67,11 +69,7 @@ DARK = Theme(
 
 def pyplot() -> Any:
     """matplotlib, or a word on how to get it."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise ImportError('figures need matplotlib: pip install "seminmf[plot]"') from error
-    return matplotlib
+    return need("matplotlib", "figures", "plot")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from .._words import counted
 from .curves import Curve, curve
 from .model import Report
 from .model.drawing import profile
-from .model.markup import count, lead, number, percent, plain, reading, short, table, text
-from .model.page import page_style, policy
+from .model.markup import count, lead, number, percent, plain, reading, table, text
+from .model.page import tiles_box, whole_page
 from .model.pictures import Scale, shrunk
+from .model.sections import Section
 
 __all__ = ["tuning_page"]
 
@@ -25,8 +26,6 @@ _LONGEST_SIDE = 64
 _NAMED = 5
 # Parts that are found again at least so well.
 _STEADY = 0.8
-
-Section = tuple[str, str, str]
 
 
 def tuning_page(
@@ -62,30 +61,11 @@ def tuning_page(
     )
     made = [_number(found), _strength(found), _growing(found, X, image_shape), _steady(found)]
     sections = [section for section in made if section is not None]
-    style, script = page_style(), ""
-    links = "".join(f'<li><a href="#{name}">{words}</a></li>' for name, words, _ in sections)
-    body = "".join(
-        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{words}</h2>\n'
-        f"{content}</section>\n"
-        for name, words, content in sections
-    )
-    date = (when or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z").strip()
-    return Report(
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">\n'
-        f"<title>{text(short(heading, 120))}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        '<a class="skip" href="#content">Skip to the content</a>\n'
-        '<header>\n<div class="top"><p class="eyebrow">seminmf · how many parts</p></div>\n'
-        f"<h1><bdi>{text(heading)}</bdi></h1>\n"
-        f'<p class="summary">{text(found.reason_)}</p>\n{_doubts(found)}{_tiles(found, n, m)}'
-        f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n</header>\n'
-        f'<main id="content">\n{body}</main>\n'
-        f"<footer><p>Made by seminmf on {text(date)}. Everything on this page is in this file; it "
-        "asks for nothing from elsewhere.</p></footer>\n</body>\n</html>\n"
-    )
+    page = whole_page(
+        "seminmf · how many parts", heading, found.reason_, _doubts(found) + _tiles(found, n, m),
+        "", sections, when,
+    )  # fmt: skip
+    return Report(page)
 
 
 def _tiles(found: Any, n: int, m: int) -> str:
@@ -109,11 +89,7 @@ def _tiles(found: Any, n: int, m: int) -> str:
         low, high = found.stability_.interval
         note = f"{number(low, 2)} to {number(high, 2)}, between subsamples"
         tiles.append(("agreement", number(found.stability_.agreement, 2), note))
-    cells = "".join(
-        f"<div><dt>{name}</dt><dd>{value}<small>{note}</small></dd></div>"
-        for name, value, note in tiles
-    )
-    return f'<dl class="tiles">{cells}</dl>\n'
+    return tiles_box(tiles)
 
 
 def _doubts(found: Any) -> str:

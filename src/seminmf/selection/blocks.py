@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._sparse import dense
 from .._types import FloatArray, IntArray
 from ..models.estimators import L21SemiNMF
 
@@ -52,8 +53,7 @@ def condensed(X: Any, rng: np.random.RandomState) -> tuple[FloatArray, IntArray]
     if m > MOST_FEATURES:
         groups, signs = rng.permutation(m) % MOST_FEATURES, rng.choice([-1.0, 1.0], m)
         X = X @ sp.csr_array((signs, (np.arange(m), groups)), shape=(m, MOST_FEATURES))
-    dense = X.toarray() if sp.issparse(X) else np.asarray(X)
-    return np.ascontiguousarray(dense, dtype=np.float64), rows
+    return np.ascontiguousarray(dense(X), dtype=np.float64), rows
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,15 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from ..models.samples import check_samples, is_dask_array
+from ..models.samples import check_samples, refuse_elsewhere
 from ..models.validation import check_integer, check_seed
-from ..sources.opening import source_of
 
 __all__ = ["check_array", "check_candidates", "check_folds", "drawn_seed", "told_of"]
 
 
 def check_array(X: Any, doing: str) -> Any:
     """X as an array or CSR in memory."""
-    if is_dask_array(X) or source_of(X, mapped=False) is not None:
-        raise ValueError(
-            f"{doing} needs its samples in memory, and X is a {type(X).__name__}. Pass an array, "
-            "for example of some thousand rows drawn at random."
-        )
+    refuse_elsewhere(X, doing, "of some thousand rows drawn at random")
     return check_samples(BaseEstimator(), X)
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
+from .._sparse import dense
 from .._types import FloatArray
 from ..data import Engine, LazyCompression, Space, leading_subspace, power_of_two
 from ..models.estimators import SemiNMF
@@ -116,6 +116,6 @@ def grown_parts(X: Any, candidates: list[int]) -> dict[int, FloatArray]:
 
     A part keeps its place as long as it is one of them, so that one can follow it.
     """
-    dense = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-    with Growth(dense, candidates[-1]) as growth:
+    rows = np.ascontiguousarray(dense(X), dtype=np.float64)
+    with Growth(rows, candidates[-1]) as growth:
         return {k: np.ascontiguousarray(growth.to(k)[0].T) for k in candidates}

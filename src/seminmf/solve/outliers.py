@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from .._types import FloatArray, IntArray
 from ..compiled.threads.cores import AtWork
 from ..data.distances import Errors, distances_from_middle, spoilt_copies
+from ..graph.exact import others_of
 from ..graph.index import NeighbourIndex, Recipe
 from ..outliers import shortest_half
 from .held_out import Fitted, by_parts, held_out
@@ -172,7 +173,5 @@ def _neighbours(
         rows = np.flatnonzero(~trusted[near].all(axis=1))
     if len(rows):
         found = np.flatnonzero(trusted)[index.nearest(X[rows], count + 1)]
-        # Itself, if it is there, goes to the end, and the last is left out.
-        order = np.argsort(found == rows[:, None], axis=1, kind="stable")
-        near[rows] = np.take_along_axis(found, order, axis=1)[:, :count]
+        near[rows] = others_of(rows, found)
     return near

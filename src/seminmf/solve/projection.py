@@ -7,24 +7,21 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from .._sparse import stored_like
 from .._types import FloatArray, IntArray
 from ..compiled.careful import careful_rows
 from ..compiled.single import SHORTEST, nnls_rows, reweighted_rows
 from ..compiled.state import Graph, Ties
-from ..data import Engine, Visited, divided, in_parts
+from ..data import Engine, Visited, divided, in_parts, row_squares
 from ..graph.index import NeighbourIndex
 from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
 from ..problem.penalties import CodesPenalty
 
-# Normal equations have half the digits. They are solved again for residuals below this share of the
-# parts that cancel in them, to correct codes by up to the other shares.
-_CANCELLED, _CORRECTED = 1e-4, (1e-3, 1e-6)
-# What is left of a sample then is at right angles to the parts, to this cosine, or is round-off:
-# no more than this share of the parts that cancel in it. Else all digits are asked for.
-_RIGHT_ANGLE, _ROUND_OFF = 1e-6, 1e-13
+# Normal equations have half the digits: all are asked for where the residual is below this share of
+# the parts that cancel in it.
+_CANCELLED = 1e-4
 # Of reweighting with a penalty, at most.
 _ROUNDS = 100
 # In the place of a length of zero.
@@ -66,9 +63,7 @@ def nonnegative_codes(
         found = codes[rows] * units
         doubtful = nnls_rows(phi, omega, np.zeros(len(found)), found)
         squares = engine.squares[rows] - np.einsum("ij,ij->i", found, phi)
-        near = np.flatnonzero(~doubtful & (squares < (_CANCELLED * (found @ lengths)) ** 2))
-        if len(near):
-            doubtful[near] = _refine(visited.chosen(near), exact, omega, near, found)
+        doubtful |= squares < (_CANCELLED * (found @ lengths)) ** 2
         if doubtful.any():
             orthonormal, factor = np.linalg.qr(exact)
             targets = visited.chosen(np.flatnonzero(doubtful)).times(orthonormal)
@@ -78,27 +73,6 @@ def nonnegative_codes(
         np.divide(found, units, out=codes[rows])
 
     engine.map_rows(exact, visit)
-
-
-def _refine(
-    visited: Visited, basis: FloatArray, omega: FloatArray, rows: IntArray, codes: FloatArray
-) -> NDArray[np.bool_]:
-    """Some solutions of normal equations with all their digits, in place: those for what they leave
-    are added. Returns whether they have to be doubted even so.
-
-    Corrections may have any sign, so that a small share of the codes is asked for again with them.
-    """
-    doubtful = np.zeros(len(rows), np.bool_)
-    for share in _CORRECTED:
-        again = share * codes[rows]
-        left = visited.misfit_times(codes[rows], basis) + again @ omega
-        corrected = again.copy()
-        doubtful |= nnls_rows(left, omega, np.zeros(len(rows)), corrected)
-        codes[rows] += corrected - again
-    found, lengths = codes[rows], np.sqrt(omega.diagonal())
-    slopes, short = visited.misfit_times(found, basis), visited.residuals(found, basis)
-    downhill = np.where(found > 0, np.abs(slopes), slopes) > np.outer(_RIGHT_ANGLE * short, lengths)
-    return doubtful | (downhill.any(axis=1) & (short > _ROUND_OFF * (found @ lengths)))
 
 
 def _reweighted_codes(
@@ -208,14 +182,14 @@ def _codes_from_above(engine: Engine, basis: FloatArray, objective: Objective) -
     def visit(rows: slice, visited: Visited, targets: Any) -> None:
         phi, found = targets @ factor, np.zeros((len(targets), factor.shape[1]))
         beyond = visited.residuals(targets, orthonormal) ** 2
-        length = np.sqrt(beyond + np.einsum("ij,ij->i", targets, targets)) + _LEAST
+        length = np.sqrt(beyond + row_squares(targets)) + _LEAST
         shortest = SHORTEST * length
         for _ in range(_ROUNDS):
             half = 0.5 * objective.mu / objective.loss.weights(length, 0.0)
             shift = half[:, None] * penalty.measure(found)[1]
             nnls_rows(phi - shift, omega, half * penalty.curvature, found)
             before, misfit = length, targets - found @ factor.T
-            length = np.sqrt(beyond + np.einsum("ij,ij->i", misfit, misfit))
+            length = np.sqrt(beyond + row_squares(misfit))
             length = np.maximum(length, shortest)
             if (np.abs(length - before) <= shortest).all():
                 break
@@ -306,8 +280,7 @@ class Projector:
         index, trained = self.index, self.training_codes
         if index is None or trained is None:
             raise ValueError("a model without a graph has no neighbours")
-        if sp.issparse(X) != sp.issparse(index.samples):
-            X = X.toarray() if sp.issparse(X) else sp.csr_array(X)
+        X = stored_like(X, index.samples)
         known = index.known(X)
         codes = np.empty((X.shape[0], self.basis.shape[1]), X.dtype)
         codes[known >= 0] = trained[known[known >= 0]]

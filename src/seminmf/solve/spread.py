@@ -18,6 +18,7 @@ import numpy as np
 import scipy.linalg as la
 
 from .._types import FloatArray
+from ..data import row_squares
 from ..data.distances import Errors
 
 # Share ρ of the identity in the scatter, and steps of Tyler's iteration, of which the first do
@@ -40,7 +41,7 @@ class Spread:
     @classmethod
     def of(cls, rows: FloatArray) -> tuple[Spread, FloatArray]:
         """That of some errors, and the length of each of them by the scatter of the others."""
-        (n, m), squares = rows.shape, np.einsum("ij,ij->i", rows, rows)
+        (n, m), squares = rows.shape, row_squares(rows)
         usual = float(np.median(squares)) if n else 0.0
         if usual == 0:
             return cls(np.zeros((m, 0)), 1.0), np.sqrt(squares)
@@ -66,7 +67,7 @@ class Spread:
         return np.asarray(np.sqrt(self._squares(errors.lengths**2, errors.along(self.axes))))
 
     def _squares(self, squares: FloatArray, along: FloatArray) -> FloatArray:
-        found = np.abs(self.rest * squares - np.einsum("ij,ij->i", along, along))
+        found = np.abs(self.rest * squares - row_squares(along))
         # No eigenvalue of S is above its trace.
         return np.asarray(np.maximum(found, squares / self.axes.shape[0]))
 

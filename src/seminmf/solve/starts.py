@@ -5,15 +5,14 @@ No start is best for all data; `docs/starts.md` has the measurements behind ``"a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .._types import FloatArray
 from ..compiled.kmeans import kmeans
-from ..data import Engine, power_of_two
+from ..data import Engine, power_of_two, row_squares
 from ..data.axes import Axes
+from ..data.cutting import pieces
 from ..data.samples import weighted_median
 from ..problem.basis import Basis, LeastSquaresBasis
 from .plan import ROUND_OFF
@@ -32,7 +31,7 @@ _TOO_SHORT = 1e-14
 # has to be near: centres of centred samples add up to nothing, and what rounding leaves of that
 # would be worth codes of 1e13.
 _RIDGE = 1e-6
-# Samples of a piece.
+# Samples that are handled together where a copy of all would be large.
 _PIECE = 2**14
 
 Start = tuple[FloatArray, FloatArray]
@@ -94,16 +93,10 @@ def svd_start(
 # Nothing here makes a copy of the scores, which may be as large as memory allows.
 
 
-def _pieces(n_samples: int) -> Iterator[slice]:
-    """Samples to be handled together where a copy of all would be large."""
-    for start in range(0, n_samples, _PIECE):
-        yield slice(start, min(start + _PIECE, n_samples))
-
-
 def _tails(scores: FloatArray, weights: FloatArray, count: int) -> FloatArray:
     """Of the first axes, with their signs."""
     tails = np.zeros(count)
-    for rows in _pieces(len(scores)):
+    for rows in pieces(len(scores), _PIECE):
         some = scores[rows, :count]
         tails += weights[rows] @ (some * some * some)  # a power takes thirty times as long
     return tails
@@ -118,7 +111,7 @@ def _flipped(scores: FloatArray, flip: FloatArray) -> FloatArray:
 def _lifts(scores: FloatArray, count: int, nearest: float) -> FloatArray:
     """How much of the first axis the others need, where samples are not near the origin."""
     lifts = np.zeros(count, scores.dtype)
-    for rows in _pieces(len(scores)):
+    for rows in pieces(len(scores), _PIECE):
         some = scores[rows, :count]
         far = np.where(some[:, :1] < nearest, scores.dtype.type(np.inf), some[:, :1])
         # Along columns, a minimum is several times faster than along short rows.
@@ -144,7 +137,7 @@ def _lifted_basis(axes: FloatArray, lifts: FloatArray) -> FloatArray:
 def _shifted_codes(scores: FloatArray, count: int) -> FloatArray:
     """[B − s, −s] for scores B along the first axes and s_i = min(0, min_j B_ij)."""
     scores, shift = scores[:, :count], np.empty(len(scores), scores.dtype)
-    for rows in _pieces(len(scores)):
+    for rows in pieces(len(scores), _PIECE):
         # Along columns, a minimum is several times faster than along short rows.
         np.minimum(0, np.ascontiguousarray(scores[rows].T).min(axis=0), out=shift[rows])
     codes = np.empty((len(scores), count + 1), scores.dtype)
@@ -236,7 +229,7 @@ def _left_over(squares: FloatArray, scores: FloatArray, k: int) -> FloatArray:
 
     They come from a difference of squares, which has half the digits: less than these is zero.
     """
-    left = squares - np.einsum("ij,ij->i", scores[:, :k], scores[:, :k])
+    left = squares - row_squares(scores[:, :k])
     told = left > ROUND_OFF[squares.itemsize] * squares
     return np.asarray(np.sqrt(np.where(told, left, 0)))
 

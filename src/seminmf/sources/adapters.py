@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import scipy.sparse as sp
 
+from .._optional import need
 from .._types import IntArray
 from .._words import counted
 
@@ -31,14 +32,6 @@ class Source(Protocol):
     def dtype(self) -> Any: ...
     def read(self, start: int, stop: int) -> Any:
         """The rows from ``start`` to ``stop``: an array, or a CSR array for a sparse source."""
-
-
-def need(module: str, what: str, extra: str) -> Any:
-    """An optional package, or a word on how to get it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(f'{what} need {module}: pip install "seminmf[{extra}]"') from error
 
 
 def check_table(what: str, shape: tuple[int, ...], dtype: Any) -> None:
@@ -235,7 +228,7 @@ def _parquet_files(place: Path) -> list[Path]:
 
 
 def _open_parquet(path: Path) -> Any:
-    parquet = need("pyarrow.parquet", "Parquet files", "files")
+    parquet = need("pyarrow.parquet", "Parquet files")
     try:
         return parquet.ParquetFile(path)
     except importlib.import_module("pyarrow").ArrowException as error:

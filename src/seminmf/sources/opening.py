@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .adapters import ArraySource, FileSource, MatrixSource, ParquetSource, Source, need
+from .._optional import need
+from .adapters import ArraySource, FileSource, MatrixSource, ParquetSource, Source
 
 
 def open_source(path: Any, key: str | None = None) -> Source:
@@ -43,7 +44,7 @@ def open_source(path: Any, key: str | None = None) -> Source:
     if suffix == ".npy":
         return FileSource.of_npy(place)
     if suffix in (".h5", ".hdf5", ".h5ad"):
-        h5py = need("h5py", "HDF5 files", "files")
+        h5py = need("h5py", "HDF5 files")
         try:
             file = h5py.File(place, "r")
         except OSError as error:

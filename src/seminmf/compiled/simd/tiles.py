@@ -48,15 +48,16 @@ def add_products(factors, first, stop, v, totals):
 
 
 @part_of_compiled
-def multiply_tile(
-    sizes, which, split, f, pull, push, stiffness, old, takes_root, smallest, vanished, new
-):
+def multiply_tile(signs, f, pull, push, stiffness, old, takes_root, limits, new):
     """The multiplicative rule: what ``pull`` adds goes above the fraction line, what ``push`` and
     ``stiffness`` · v add goes below it.
 
-    Row q of ``sizes`` has the sizes of the entries of a row of Ω, those of the split[q] positive
-    ones first, and that of ``which`` the components they belong to.
+    ``signs`` are three arrays. Row q of the first has the sizes of the entries of a row of Ω, those
+    of the positive ones first, that of the second the components they belong to, and entry q of the
+    third is the number of positive ones. By a sum below the first of the ``limits`` nothing is
+    divided, and codes below the second are zero.
     """
+    (sizes, which, split), (smallest, vanished) = signs, limits
     k, stiff = sizes.shape[1], load(stiffness, 0, TILE)
     zero, one = nothing(stiff), nothing(stiff) + 1
     for q in range(k):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..._types import FloatArray, IntArray
+from ..._types import FloatArray
 from ..._words import counted
 from .markup import count, number, text
 
-__all__ = ["bar", "histogram", "line", "profile", "spreads"]
+__all__ = ["Frame", "bar", "histogram", "line", "padded", "profile", "spreads", "ticks"]
 
 _WIDTH, _HEIGHT = 640, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 16, 36, 44
@@ -34,66 +37,103 @@ def _tick(value: float) -> str:
     return f"{value:,.10g}".replace("-", "−") if abs(value) < 10**7 else number(value)
 
 
-def _chart(label: str, body: str, x_name: str, y_name: str) -> str:
-    right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    return (
-        f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{text(label)}">{body}'
-        f'<path class="axis" d="M{_LEFT} {bottom}H{right}"/>'
-        f'<text class="name" x="{(_LEFT + right) / 2:g}" y="{_HEIGHT - 6}" '
-        f'text-anchor="middle">{text(x_name)}</text>'
-        f'<text class="name" x="4" y="16">{text(y_name)}</text></svg>'
-    )
+@dataclass(frozen=True)
+class Frame:
+    """Where numbers stand in a chart: across from ``first`` to ``last``, upwards from ``low``."""
+
+    first: float
+    last: float
+    low: float
+    high: float
+    margin: int = 0
+    """Beside the first and the last."""
+
+    left, right, top, bottom = _LEFT, _WIDTH - _RIGHT, _TOP, _HEIGHT - _BOTTOM
+
+    def across(self, x: Any) -> Any:
+        share = (np.asarray(x, dtype=float) - self.first) / ((self.last - self.first) or 1.0)
+        return self.left + self.margin + (self.right - self.left - 2 * self.margin) * share
+
+    def up(self, y: Any) -> Any:
+        share = (np.asarray(y, dtype=float) - self.low) / (self.high - self.low)
+        return self.bottom - (self.bottom - self.top) * share
+
+    def grid(self, rows: list[float]) -> str:
+        """Lines at these heights, with their numbers."""
+        return "".join(
+            f'<path class="grid" d="M{self.left} {y:.1f}H{self.right}"/>'
+            f'<text x="{self.left - 8}" y="{y + 4:.1f}" text-anchor="end">{_tick(value)}</text>'
+            for value, y in zip(rows, self.up(rows), strict=True)
+        )
+
+    def below(self, places: Any, names: Sequence[str]) -> str:
+        """Names below the axis."""
+        return "".join(
+            f'<text x="{x:.1f}" y="{self.bottom + 18}" text-anchor="middle">{text(name)}</text>'
+            for x, name in zip(self.across(places), names, strict=True)
+        )
+
+    def curve(self, x: Any, y: Any, *, dots: bool) -> str:
+        """A line from point to point."""
+        points = [f"{a:.1f} {b:.1f}" for a, b in zip(self.across(x), self.up(y), strict=True)]
+        body = f'<polyline class="curve" points="{",".join(points)}"/>'
+        for point in points if dots else ():
+            a, b = point.split()
+            body += f'<circle class="dot" cx="{a}" cy="{b}" r="2.6"/>'
+        return body
+
+    def end(self, x: float, y: float, radius: int) -> str:
+        """A ring around a point."""
+        return f'<circle class="end" cx="{self.across(x):.1f}" cy="{self.up(y):.1f}" r="{radius}"/>'
+
+    def fence(self, x: float, words: str, above: int, shift: int) -> str:
+        """A line upwards, so much above the top at most, with words on the side with more room."""
+        place = float(self.across(x))
+        side, shift = ("end", -shift) if place > (self.left + self.right) / 2 else ("start", shift)
+        top = self.top - above
+        return (
+            f'<path class="fence" d="M{place:.1f} {top}V{self.bottom}"/>'
+            f'<text class="fence-name" x="{place + shift:.1f}" y="{top + 13}" '
+            f'text-anchor="{side}">{words}</text>'
+        )
+
+    def chart(self, label: str, body: str, x_name: str, y_name: str) -> str:
+        """The whole of it."""
+        return (
+            f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+            f'aria-label="{text(label)}">{body}'
+            f'<path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>'
+            f'<text class="name" x="{(self.left + self.right) / 2:g}" y="{_HEIGHT - 6}" '
+            f'text-anchor="middle">{text(x_name)}</text>'
+            f'<text class="name" x="4" y="16">{text(y_name)}</text></svg>'
+        )
 
 
-def _grid(values: list[float], place: FloatArray) -> str:
-    right = _WIDTH - _RIGHT
-    return "".join(
-        f'<path class="grid" d="M{_LEFT} {y:.1f}H{right}"/>'
-        f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_tick(value)}</text>'
-        for value, y in zip(values, place, strict=True)
-    )
+def padded(low: float, high: float, least: float = 0.0) -> tuple[float, float]:
+    """With some room below and above, at least so much."""
+    room = max(0.08 * (high - low) or abs(high) * 0.05 or 1.0, least)
+    return low - room, high + room
 
 
 def line(history: FloatArray) -> str:
     """The objective after each iteration."""
     values = np.asarray(history, dtype=np.float64)
-    steps = np.arange(1, len(values) + 1)
-    keep = np.isfinite(values)
-    values, steps = values[keep], steps[keep]
+    steps = np.flatnonzero(np.isfinite(values)) + 1
+    values = values[steps - 1]
     if not len(values):
         return "<p>There is no finite value to draw.</p>"
-    right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    low, high = float(values.min()), float(values.max())
-    pad = 0.08 * (high - low) or abs(high) * 0.05 or 1.0
-    low, high = low - pad, high + pad
     last = max(int(steps[-1]), 2)
-
-    def across(x: IntArray) -> FloatArray:
-        return _LEFT + 8 + (right - _LEFT - 16) * (np.asarray(x, dtype=float) - 1) / (last - 1)
-
-    def up(y: FloatArray | list[float]) -> FloatArray:
-        return bottom - (bottom - _TOP) * (np.asarray(y, dtype=float) - low) / (high - low)
-
-    rows = ticks(low, high, 6)
+    frame = Frame(1, last, *padded(float(values.min()), float(values.max())), margin=8)
     columns = sorted({1, *(int(t) for t in ticks(1, last, 6) if t >= 1 and t == int(t))})
-    points = [f"{x:.1f} {y:.1f}" for x, y in zip(across(steps), up(values), strict=True)]
-    body = _grid(rows, up(rows))
-    body += "".join(
-        f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{count(c)}</text>'
-        for c, x in zip(columns, across(np.array(columns)), strict=True)
-    )
-    body += f'<polyline class="curve" points="{",".join(points)}"/>'
-    if len(points) <= 60:
-        body += "".join(
-            f'<circle class="dot" cx="{p.split()[0]}" cy="{p.split()[1]}" r="2.6"/>' for p in points
-        )
-    body += f'<circle class="end" cx="{points[-1].split()[0]}" cy="{points[-1].split()[1]}" r="5"/>'
+    body = frame.grid(ticks(frame.low, frame.high, 6))
+    body += frame.below(columns, [count(column) for column in columns])
+    body += frame.curve(steps, values, dots=len(values) <= 60)
+    body += frame.end(steps[-1], values[-1], 5)
     label = (
         f"Line chart: the objective falls from {number(values[0], 4)} to {number(values[-1], 4)} "
         f"in {counted(len(history), 'iteration')}."
     )
-    return _chart(label, body, "iteration", "objective")
+    return frame.chart(label, body, "iteration", "objective")
 
 
 def histogram(scores: FloatArray, threshold: float) -> str:
@@ -141,36 +181,21 @@ def _distribution(
         places = marks
     edges = np.linspace(low, high if high > low else low + 1, 49)
     heights, _ = np.histogram(scaled, edges)
-    right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     tallest = max(int(heights.max()), 1)
-
-    def across(x: float) -> float:
-        return _LEFT + (right - _LEFT) * (x - edges[0]) / (edges[-1] - edges[0])
-
-    rows = [t for t in ticks(0, tallest, 4) if t == int(t)]
-    body = _grid(rows, np.array([bottom - (bottom - _TOP) * t / tallest for t in rows]))
-    for height, left, end in zip(heights, edges[:-1], edges[1:], strict=True):
-        if height:
-            size = (bottom - _TOP) * height / tallest
-            kind = "out" if (left + end) / 2 > at else "in"
-            body += (
-                f'<rect class="{kind}" x="{across(left) + 0.5:.1f}" y="{bottom - size:.1f}" '
-                f'width="{across(end) - across(left) - 1:.1f}" height="{size:.1f}"/>'
-            )
-    body += "".join(
-        f'<text x="{across(x):.1f}" y="{bottom + 18}" text-anchor="middle">{_tick(m)}</text>'
-        for m, x in zip(marks, places, strict=True)
-    )
-    if edges[0] <= at <= edges[-1]:
-        x = across(at)
-        side = "end" if x > (_LEFT + right) / 2 else "start"
-        shift = -7 if side == "end" else 7
+    frame = Frame(edges[0], edges[-1], 0, tallest)
+    body = frame.grid([t for t in ticks(0, tallest, 4) if t == int(t)])
+    sides, tops = frame.across(edges), frame.up(heights)
+    for place in np.flatnonzero(heights):
+        kind = "out" if (edges[place] + edges[place + 1]) / 2 > at else "in"
         body += (
-            f'<path class="fence" d="M{x:.1f} {_TOP - 22}V{bottom}"/>'
-            f'<text class="fence-name" x="{x + shift:.1f}" y="{_TOP - 9}" text-anchor="{side}">'
-            f"threshold {number(threshold)}</text>"
+            f'<rect class="{kind}" x="{sides[place] + 0.5:.1f}" y="{tops[place]:.1f}" '
+            f'width="{sides[place + 1] - sides[place] - 1:.1f}" '
+            f'height="{frame.bottom - tops[place]:.1f}"/>'
         )
-    return _chart(label, body, names[0] + (" (logarithmic)" if wide else ""), names[1])
+    body += frame.below(places, [_tick(mark) for mark in marks])
+    if edges[0] <= at <= edges[-1]:
+        body += frame.fence(at, f"threshold {number(threshold)}", 22, 7)
+    return frame.chart(label, body, names[0] + (" (logarithmic)" if wide else ""), names[1])
 
 
 def _decades(low: float, high: float) -> list[float]:

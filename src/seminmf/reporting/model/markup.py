@@ -133,20 +133,23 @@ def reading(chart: str, facts: list[tuple[str, str]]) -> str:
 def table(
     caption: str,
     header: Sequence[str],
-    rows: Iterable[Sequence[str]],
+    rows: Iterable[Sequence[str | tuple[str, str]]],
     *,
     kind: str = "",
     head: int = 0,
 ) -> str:
-    """A table; cells are HTML already. Column ``head`` names the row."""
+    """A table; cells are HTML already, some with a class. Column ``head`` names the row."""
     columns = "".join(f'<th scope="col">{name}</th>' for name in header)
-    body = []
-    for row in rows:
-        cells = (
-            f'<th scope="row">{cell}</th>' if place == head else f"<td>{cell}</td>"
-            for place, cell in enumerate(row)
-        )
-        body.append(f"<tr>{''.join(cells)}</tr>")
+
+    def cell(content: str | tuple[str, str], place: int) -> str:
+        if isinstance(content, tuple):
+            return f'<td class="{content[1]}">{content[0]}</td>'
+        return f'<th scope="row">{content}</th>' if place == head else f"<td>{content}</td>"
+
+    body = (
+        f"<tr>{''.join(cell(content, place) for place, content in enumerate(row))}</tr>"
+        for row in rows
+    )
     classes = f' class="{kind}"' if kind else ""
     inner = (
         f"<table{classes}><caption>{text(caption)}</caption><thead><tr>{columns}</tr></thead>"

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..._sparse import dense
 from ..._types import FloatArray, IntArray
 from ..._words import counted
 from ...io._columns import far_scales, row_name_reason
@@ -70,18 +71,17 @@ def _columns(X: Any, names: tuple[str, ...]) -> Columns:
 
 def _measured(X: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
     """The fields of `Columns` for some columns."""
-    dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-    present = np.isfinite(dense)
+    values = np.asarray(dense(X), dtype=np.float64)
+    present = np.isfinite(values)
     counts = np.maximum(present.sum(axis=0), 1)
-    values = np.where(present, dense, 0.0)
-    mean = values.sum(axis=0) / counts
-    spread = np.sqrt((np.where(present, dense - mean, 0.0) ** 2).sum(axis=0) / counts)
-    low = np.where(present, dense, np.inf).min(axis=0)
-    high = np.where(present, dense, -np.inf).max(axis=0)
+    mean = np.where(present, values, 0.0).sum(axis=0) / counts
+    spread = np.sqrt((np.where(present, values - mean, 0.0) ** 2).sum(axis=0) / counts)
+    low = np.where(present, values, np.inf).min(axis=0)
+    high = np.where(present, values, -np.inf).max(axis=0)
     naming = np.array(
-        [row_name_reason(*pair) is not None for pair in zip(names, dense.T, strict=True)]
+        [row_name_reason(*pair) is not None for pair in zip(names, values.T, strict=True)]
     )
-    zeros = (present & (dense == 0)).sum(axis=0) / counts
+    zeros = (present & (values == 0)).sum(axis=0) / counts
     return low, mean, high, spread, zeros, (~present).sum(axis=0), naming
 
 

@@ -15,9 +15,9 @@ from .advice import advice_box
 from .findings import Findings
 from .markup import count, percent, plain, short, text
 from .part_cards import SHADES
-from .sections import sections
+from .sections import Section, sections
 
-__all__ = ["MARK", "compose", "default_title", "summary"]
+__all__ = ["MARK", "compose", "default_title", "summary", "tiles_box", "whole_page"]
 
 # By which a page of ours is known.
 MARK = "seminmf · model report"
@@ -124,27 +124,44 @@ def _tiles(found: Findings) -> str:
     ]
     if found.agreement is not None:
         tiles.append(("agreement", percent(found.agreement.accuracy_inside), "with the labels"))
-    return (
-        '<dl class="tiles">'
-        + "".join(
-            f"<div><dt>{name}</dt><dd>{value}<small>{note}</small></dd></div>"
-            for name, value, note in tiles
-        )
-        + "</dl>\n"
+    return tiles_box(tiles)
+
+
+def tiles_box(tiles: list[tuple[str, str, str]]) -> str:
+    """Names with values, and a note on each."""
+    cells = "".join(
+        f"<div><dt>{name}</dt><dd>{value}<small>{note}</small></dd></div>"
+        for name, value, note in tiles
     )
+    return f'<dl class="tiles">{cells}</dl>\n'
 
 
 def compose(found: Findings, title: str | None = None, when: datetime | None = None) -> str:
     """The report as HTML; the same findings, title and date give the same text."""
-    style, script = page_style(), _asset("names.js") + _asset("report.js")
     heading = plain(title) if title is not None else default_title(found)
+    return whole_page(
+        MARK, heading, summary(found), _tiles(found), advice_box(found), sections(found), when,
+        script=_asset("names.js") + _asset("report.js"),
+    )  # fmt: skip
+
+
+def whole_page(
+    mark: str, heading: str, told: str, tiles: str, advice: str, made: list[Section],
+    when: datetime | None, script: str = "",
+) -> str:  # fmt: skip
+    """Sections behind a heading and a summary; ``tiles`` and ``advice`` are HTML already."""
+    style = page_style()
+    button = '<button type="button" id="theme" hidden>Dark</button>' if script else ""
+    without = (
+        '<noscript><p class="note">Without scripts the page is complete but for what the map does '
+        "when it is pointed at.</p></noscript>\n"
+    )
     date = (when or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M %Z").strip()
-    made = sections(found)
-    links = "".join(f'<li><a href="#{name}">{name_}</a></li>' for name, name_, _ in made)
+    links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title, _ in made)
     body = "".join(
         f'<section id="{name}" aria-labelledby="{name}-title">'
-        f'<h2 id="{name}-title">{title_}</h2>\n{content}</section>\n'
-        for name, title_, content in made
+        f'<h2 id="{name}-title">{title}</h2>\n{content}</section>\n'
+        for name, title, content in made
     )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -155,15 +172,13 @@ def compose(found: Findings, title: str | None = None, when: datetime | None = N
         '<link rel="icon" href="data:,">\n'
         f"<title>{text(short(heading, 120))}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         '<a class="skip" href="#content">Skip to the content</a>\n'
-        f'<header>\n<div class="top"><p class="eyebrow">{MARK}</p>'
-        '<button type="button" id="theme" hidden>Dark</button></div>\n'
+        f'<header>\n<div class="top"><p class="eyebrow">{mark}</p>{button}</div>\n'
         f"<h1><bdi>{text(heading)}</bdi></h1>\n"
-        f'<p class="summary">{text(summary(found))}</p>\n{_tiles(found)}'
+        f'<p class="summary">{text(told)}</p>\n{tiles}'
         f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n</header>\n'
-        '<noscript><p class="note">Without scripts the page is complete but for what the map does '
-        "when it is pointed at.</p></noscript>\n"
-        f'<main id="content">\n{advice_box(found)}{body}</main>\n'
+        f"{without if script else ''}"
+        f'<main id="content">\n{advice}{body}</main>\n'
         f"<footer><p>Made by seminmf on {text(date)}. Everything on this page is in this "
         "file; it asks for nothing from elsewhere.</p></footer>\n"
-        f"<script>{script}</script>\n</body>\n</html>\n"
+        f"{f'<script>{script}</script>' if script else ''}\n</body>\n</html>\n"
     )

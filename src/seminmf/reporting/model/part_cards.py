@@ -11,7 +11,7 @@ from ..._words import counted
 from .chart_map import swatch
 from .drawing import bar, profile
 from .findings import Findings
-from .markup import count, lead, number, own, percent, scrolling, segments, text
+from .markup import count, lead, number, own, percent, segments, table
 from .pictures import Scale, shrunk
 
 __all__ = ["parts_section", "uses_section"]
@@ -172,21 +172,14 @@ def _heat(
         columns.sort(key=lambda column: column[1])
         title += f", the {_MOST_COLUMNS} largest"
     top = max(float(means[:, order].max(initial=0.0)), 1e-300)
-    head = "".join(f'<th scope="col"><span>{name}</span></th>' for name, _ in columns)
+    header = ['<span class="hidden">Part</span>', *(f"<span>{name}</span>" for name, _ in columns)]
     rows = []
     for j in order:
-        cells = []
+        row: list[str | tuple[str, str]] = [f"Part {j}"]
         for _, group in columns:
             share = float(means[group, j])
             shade = int(np.ceil(SHADES * share / top)) if share >= 0.005 else 0
-            shown = f"{100 * share:.0f}" if share >= 0.005 else "·"
-            cells.append(f'<td class="u{shade}">{shown}</td>')
-        rows.append(f'<tr><th scope="row">Part {j}</th>{"".join(cells)}</tr>')
+            row.append((f"{100 * share:.0f}" if share >= 0.005 else "·", f"u{shade}"))
+        rows.append(row)
     longest = max(len(re.sub("<.*?>", "", name)) for name, _ in columns)
-    kind = "heat" if longest <= _UPRIGHT else "heat turned"
-    corner = '<th scope="col"><span class="hidden">Part</span></th>'
-    inner = (
-        f'<table class="{kind}"><caption>{text(title)}</caption><thead><tr>{corner}{head}</tr>'
-        f"</thead><tbody>{''.join(rows)}</tbody></table>"
-    )
-    return scrolling(inner, title)
+    return table(title, header, rows, kind="heat" if longest <= _UPRIGHT else "heat turned")

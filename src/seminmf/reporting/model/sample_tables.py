@@ -17,7 +17,6 @@ from .markup import (
     own,
     percent,
     reading,
-    scrolling,
     short,
     table,
     text,
@@ -118,19 +117,13 @@ def outliers_section(found: Findings) -> str:
     header = ["Rank", "Sample", "Score", "Ratio to median", "Cluster", "Outlier"]
     if about.labels is not None:
         header.insert(5, "Label")
-    images: list[str] = []
+    images: list[list[str]] = [[] for _ in outliers.ranked]
     if about.image_shape is not None:
         header += ["Image", "Rebuilt"]
-        pairs = zip(
-            _sample_images(found, outliers.ranked),
-            _sample_images(found, outliers.ranked, rebuilt=True),
-            strict=True,
-        )
-        images = [
-            f'<img class="pixels" src="{image}" alt="The sample">'
-            f'</td><td><img class="pixels" src="{rebuilt}" alt="What the parts make of it">'
-            for image, rebuilt in pairs
-        ]
+        for rebuilt, alt in ((False, "The sample"), (True, "What the parts make of it")):
+            sources = _sample_images(found, outliers.ranked, rebuilt)
+            for shown, source in zip(images, sources, strict=True):
+                shown.append(f'<img class="pixels" src="{source}" alt="{alt}">')
     rows = []
     for rank, sample in enumerate(outliers.ranked):
         flag = '<span class="flag">outlier</span>' if outliers.flagged[sample] else "no"
@@ -144,7 +137,7 @@ def outliers_section(found: Findings) -> str:
         ]
         if about.labels is not None:
             row.insert(5, own(about.label(sample), 32))
-        rows.append(row + images[rank : rank + 1])
+        rows.append(row + images[rank])
     caption = f"The {counted(len(rows), 'sample')} with the largest outlier scores"
     return (
         lead(words)
@@ -177,20 +170,13 @@ def agreement_section(found: Findings) -> str:
     best = counts.argmax(axis=0)
     share = counts / np.maximum(counts.sum(axis=0), 1)
     header = ["Label", *(swatch("k", j) + str(j) for j in columns), "All"]
-    body = []
+    rows = []
     for i in order:
-        cells = [f'<th scope="row">{own(labels.names[i], 32)}</th>']
+        row: list[str | tuple[str, str]] = [own(labels.names[i], 32)]
         for j in columns:
             heat = min(5, int(np.ceil(5 * share[i, j]))) if counts[i, j] else 0
             shown = count(counts[i, j]) if counts[i, j] else "·"
-            strong = f"<strong>{shown}</strong>" if best[j] == i else shown
-            cells.append(f'<td class="h{heat}">{strong}</td>')
-        cells.append(f"<td>{count(counts[i].sum())}</td>")
-        body.append(f"<tr>{''.join(cells)}</tr>")
-    heads = "".join(f'<th scope="col">{name}</th>' for name in header)
+            row.append((f"<strong>{shown}</strong>" if best[j] == i else shown, f"h{heat}"))
+        rows.append([*row, count(counts[i].sum())])
     caption = "Samples of each label in each cluster; a cluster's commonest label in bold"
-    inner = (
-        f'<table class="confusion"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table>"
-    )
-    return lead(words) + scrolling(inner, caption)
+    return lead(words) + table(caption, header, rows, kind="confusion")

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, validate_data
 
+from ..._sparse import dense
 from ..._types import FloatArray, IntArray
 from ..._words import counted
 from ...metrics import encode, missing_labels
@@ -94,8 +95,7 @@ class Subject:
 
     def rows(self, samples: IntArray) -> FloatArray:
         """Some samples as a dense array."""
-        rows = self.X[samples]
-        return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+        return np.asarray(dense(self.X[samples]), dtype=np.float64)
 
 
 def checked_subject(

@@ -1,0 +1,16 @@
+"""Packages that are not always there."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def need(module: str, what: str, extra: str = "files") -> Any:
+    """An optional package, or a word on how to get it."""
+    try:
+        __import__(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        raise ImportError(f'{what} need {package}: pip install "seminmf[{extra}]"') from error
+    return sys.modules[module]
