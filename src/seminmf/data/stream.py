@@ -364,12 +364,13 @@ class StreamStorage:
     def _checked(self, rows: Any, start: int, stop: int) -> Any:
         """What a source has returned, if it is what it should be."""
         wanted = (stop - start, self.shape[1])
-        if getattr(rows, "shape", None) != wanted or sp.issparse(rows) != self.sparse:
-            kind = "sparse" if sp.issparse(rows) else type(rows).__name__
+        odd = sp.issparse(rows) != self.sparse or np.iscomplexobj(rows)
+        if odd or getattr(rows, "shape", None) != wanted:
+            kind = f"{type(rows).__name__} of {getattr(rows, 'dtype', 'no type')}"
             raise ValueError(
                 f"X has changed while it was in use, or is no proper source: its rows from {start} "
-                f"to {stop} should be {'CSR' if self.sparse else 'an array'} of shape {wanted}, "
-                f"and are {kind} of shape {getattr(rows, 'shape', None)}."
+                f"to {stop} should be {'CSR' if self.sparse else 'an array'} of real numbers, of "
+                f"shape {wanted}, and are {kind}, of shape {getattr(rows, 'shape', None)}."
             )
         return rows
 
