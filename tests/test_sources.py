@@ -519,6 +519,30 @@ def test_sources_that_change(how: str, told: str) -> None:
         SemiNMF(K, max_memory="400kB").fit(Shrinking(X, how))
 
 
+@pytest.mark.parametrize("column", [M, -1, 2**30])
+def test_columns_of_sparse_rows_that_point_outside(column: int) -> None:
+    """Compiled code read and wrote there, which ended the interpreter."""
+    indices = SPARSE.indices.copy()
+    indices[-1] = column
+    source = MatrixSource((SPARSE.data, indices, SPARSE.indptr), SPARSE.shape)
+    model = SemiNMF(K, random_state=0)
+    with pytest.raises(ValueError, match="X is a damaged sparse matrix: its indices point outside"):
+        model.fit(source)
+    with pytest.raises(ValueError, match="X is a damaged sparse matrix: its indices point outside"):
+        model.fit(SPARSE).transform(source)
+
+
+def test_columns_are_no_rows() -> None:
+    class Columns(Counted):
+        indptr = SPARSE.indptr
+
+        def read(self, start: int, stop: int) -> Any:
+            return self.array[start:stop].tocsc()
+
+    with pytest.raises(ValueError, match=r"should be CSR .* and are csc_array of float64"):
+        SemiNMF(K).fit(Columns(SPARSE))
+
+
 @pytest.mark.parametrize("array", [X.tolist(), SPARSE])
 def test_what_is_no_array_is_no_source_of_one(array: Any) -> None:
     with pytest.raises(ValueError, match=r"X is a \w+, and not an array of NumPy, Zarr or HDF5"):
