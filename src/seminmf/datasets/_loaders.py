@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from ._fetch import PathLike, fetch
+from .._files import PathLike
+from ._fetch import fetch
 from ._formats import read_dataset
 from ._registry import DatasetInfo, dataset_info
 

@@ -156,21 +156,19 @@ def _versions(size: Size) -> list[Run]:
     ]  # fmt: skip
 
 
-_TITLES = {"ionosphere": "Ionosphere", "waveform": "Waveform", "uspst": "USPST"}
-
 CLUSTERING_SPECS = [
     *(
         Spec(f"table-{d}", f"Clustering performance on {t}", "Section 4.2", partial(_table, d))
-        for d, t in _TITLES.items()
+        for d, t in DATASETS.items()
     ),
     Spec("grsnf-grid", "GR SNF's α and β by grid search", "Section 4.1", _tuning),
     *(
         Spec(f"noise-{d}", f"Gaussian noise on {t}", "Section 4.3", partial(_noise, d))
-        for d, t in _TITLES.items()
+        for d, t in DATASETS.items()
     ),
     *(
         Spec(f"grid-{d}", f"L2,1 SNF's α and β on {t}", "Section 4.4", partial(_grid, d))
-        for d, t in _TITLES.items()
+        for d, t in DATASETS.items()
     ),
     Spec("uspst-versions", "USPST table with the images of zip.test", "ours", _versions),
 ]

@@ -9,7 +9,8 @@ from typing import Any
 
 __all__ = ["DATASETS", "SIGMA_USPST", "noisy_uspst", "paper_grid", "paper_table"]
 
-DATASETS = ("ionosphere", "waveform", "uspst")
+# By what people call them.
+DATASETS = {"ionosphere": "Ionosphere", "waveform": "Waveform", "uspst": "USPST"}
 SIGMA_USPST = 0.3
 
 Cell = tuple[float, float]
