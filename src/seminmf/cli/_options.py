@@ -102,12 +102,7 @@ Checkpoint = Annotated[
 ]
 Seed = Annotated[int, _model(min=0, help="Same seed, same result.")]
 
-OutFolder = Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")]
-ImageShape = Annotated[
-    str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
-]
 Title = Annotated[str | None, typer.Option(help="Heading of the page.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result in the folder.")]
 
 IdOption = Annotated[str | None, _table("--id", help="Column with names of the samples.")]
 LabelsOption = Annotated[str | None, _table(help="Column with known classes.")]
@@ -144,6 +139,20 @@ OutFile = Annotated[
     str,
     typer.Option("--out", "-o", help="File to write, by its ending; - is CSV to stdout."),
 ]
+
+
+@dataclass(frozen=True)
+class Output:
+    """A folder with a page; a command with a parameter of this type has the options for it."""
+
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")]
+    image_shape: Annotated[
+        str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
+    ] = None
+    title: Title = None
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an earlier result in the folder.")
+    ] = False
 
 
 @dataclass(frozen=True)
