@@ -47,8 +47,7 @@ def add_gaussian_noise(
     X = _as_floats(X)
     _check_number(sigma, "sigma", "a standard deviation", 0.0, math.inf)
     noise = check_random_state(random_state).standard_normal(X.shape)
-    noisy: NDArray[np.floating[Any]] = X + (sigma * noise).astype(X.dtype, copy=False)
-    return noisy
+    return X + (sigma * noise).astype(X.dtype, copy=False)
 
 
 def add_outliers(

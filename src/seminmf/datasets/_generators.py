@@ -79,5 +79,4 @@ def make_waveform(
 def base_waves() -> NDArray[np.float64]:
     """Return the three triangular waves h1, h2, h3, one per row, shape (3, 21)."""
     points = np.arange(1.0, N_POINTS + 1)
-    waves: NDArray[np.float64] = np.maximum(6.0 - np.abs(points - _PEAKS), 0.0)
-    return waves
+    return np.maximum(6.0 - np.abs(points - _PEAKS), 0.0)

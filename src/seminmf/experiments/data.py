@@ -86,5 +86,4 @@ def low_rank_matrix(
     basis = rng.uniform(-1, 1, (n_features, k))
     codes = rng.uniform(0, 1, (n_samples, k))
     noise = rng.standard_normal((n_samples, n_features))
-    matrix: FloatArray = codes @ basis.T + sigma * noise
-    return matrix
+    return codes @ basis.T + sigma * noise

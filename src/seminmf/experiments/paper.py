@@ -19,8 +19,7 @@ Cell = tuple[float, float]
 @lru_cache(maxsize=1)
 def _numbers() -> dict[str, Any]:
     text = resources.files(__package__).joinpath("paper.json").read_text("utf-8")
-    numbers: dict[str, Any] = json.loads(text)
-    return numbers
+    return json.loads(text)
 
 
 def paper_table(dataset: str) -> dict[int, dict[str, dict[str, Cell]]]:

@@ -40,8 +40,7 @@ class Displayed(BaseEstimator):
     @cache
     def _get_param_names(cls) -> list[str]:
         """By the signature, once: to read it takes scikit-learn most of the time of a clone."""
-        names: list[str] = super()._get_param_names()
-        return names
+        return super()._get_param_names()
 
     def _outcome(self) -> list[str]:
         """The words of the summary; none before a fit."""

@@ -92,8 +92,7 @@ def _best_shares(about: Subject, inside: NDArray[np.bool_]) -> FloatArray:
     small = X @ X.T if len(X) <= X.shape[1] else X.T @ X
     squares = np.maximum(np.linalg.eigvalsh(small)[::-1], 0)
     total = float(squares.sum())
-    shares: FloatArray = np.cumsum(squares) / total if total > 0 else np.zeros(len(squares))
-    return shares
+    return np.cumsum(squares) / total if total > 0 else np.zeros(len(squares))
 
 
 def overview_section(about: Subject, seen: Overview) -> str:

@@ -74,5 +74,4 @@ def _selection(
             wanted = max(_LEAST_PER_CLUSTER, int(share * len(members)))
             chosen[rng.permutation(members)[:wanted]] = True
     drawn = rng.permutation(np.flatnonzero(chosen))
-    order: IntArray = drawn[np.argsort(flagged[drawn], kind="stable")]
-    return order
+    return drawn[np.argsort(flagged[drawn], kind="stable")]
