@@ -148,10 +148,7 @@ _KINDS = {
 
 def _as_floats(X: ArrayLike) -> NDArray[np.floating[Any]]:
     """Return a finite two-dimensional floating point copy of `X`, or say what is wrong with it."""
-    floats: NDArray[np.floating[Any]] = check_array(
-        X, dtype=(np.float64, np.float32), order="C", copy=True, input_name="X"
-    )
-    return floats
+    return check_array(X, dtype=(np.float64, np.float32), order="C", copy=True, input_name="X")
 
 
 def _check_number(value: float, name: str, meaning: str, low: float, high: float) -> None:
