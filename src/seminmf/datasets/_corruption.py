@@ -11,8 +11,6 @@ from sklearn.utils import check_array, check_random_state
 
 from ._generators import RandomState
 
-__all__ = ["add_gaussian_noise", "add_outliers"]
-
 _Rows = NDArray[np.floating[Any]]
 
 

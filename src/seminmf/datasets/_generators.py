@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-__all__ = ["RandomState", "base_waves", "make_waveform"]
-
 RandomState = int | np.random.RandomState | None
 
 N_POINTS = 21

@@ -14,8 +14,6 @@ from ._fetch import fetch
 from ._formats import read_dataset
 from ._registry import DatasetInfo, dataset_info
 
-__all__ = ["load_cifar10_test", "load_ionosphere", "load_uspst", "load_waveform"]
-
 Table = tuple[NDArray[Any], NDArray[np.int64]]
 _USPST_VARIANTS = {"libsvm": "uspst", "zip": "uspst_zip"}
 

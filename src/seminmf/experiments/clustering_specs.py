@@ -19,8 +19,6 @@ from .models import (
 from .paper import DATASETS, paper_grid, paper_table
 from .runs import Run, Size, Spec, Value
 
-__all__ = ["ALPHAS", "BETAS", "CLUSTERING_SPECS", "algorithm", "cluster_run", "paper_models"]
-
 ALPHAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 BETAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 ITERATIONS = 500

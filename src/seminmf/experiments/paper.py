@@ -7,8 +7,6 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-__all__ = ["DATASETS", "SIGMA_USPST", "noisy_uspst", "paper_grid", "paper_table"]
-
 # By what people call them.
 DATASETS = {"ionosphere": "Ionosphere", "waveform": "Waveform", "uspst": "USPST"}
 SIGMA_USPST = 0.3

@@ -9,8 +9,6 @@ from .models import GR_SNF, L21_SNF, PAPER_K, PAPER_PAIRS, PLAIN_NMF, SNF
 from .paper import DATASETS, SIGMA_USPST
 from .runs import Run, Size, Spec, Value
 
-__all__ = ["TRACE_SPECS"]
-
 MATRIX_RANKS = (32, 16)
 NOISE_LEVELS = (0.0, 0.02, 0.04)
 CIFAR_RANKS, CIFAR_ITERATIONS = (15, 30), 200

@@ -17,8 +17,6 @@ from .scoring import clusters_of, scores_of
 if TYPE_CHECKING:
     from ..solve.loop import Progress
 
-__all__ = ["error_curve", "half_steps", "objective_curve", "scores_in_time", "shown_iterations"]
-
 Parameters = Mapping[str, Value]
 Results = list[dict[str, Any]]
 _BLOCK = 1000  # rows of X per step of a residual

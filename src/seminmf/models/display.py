@@ -10,8 +10,6 @@ from sklearn.base import BaseEstimator
 
 from .._types import FloatArray
 
-__all__ = ["Displayed", "sparkline"]
-
 _WIDTH, _HEIGHT = 120, 28
 
 

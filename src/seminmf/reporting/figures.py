@@ -10,8 +10,6 @@ from ..experiments.paper import DATASETS
 from .style import MARKERS, Theme, pyplot
 from .summary import Row, curve, group, select, spread
 
-__all__ = ["convergence", "errors", "noise", "noisy_errors", "outliers", "path", "solvers"]
-
 NAMES = {
     **DATASETS,
     "uspst_zip": "USPST (zip.test)",

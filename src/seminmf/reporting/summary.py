@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Comparison", "Spread", "compare", "group", "select", "spread"]
-
 Row = dict[str, Any]
 LEAST_TOLERANCE = 1.5  # points
 SDS = 2.0  # standard deviations of the paper

@@ -21,9 +21,6 @@ from ..solve.finishing import exact_codes
 from ..solve.loop import run
 from ..solve.plan import code_length, code_square, floors_for, scheme_of
 
-__all__ = ["Growth", "grown_parts"]
-
-
 Factors = tuple[FloatArray, FloatArray]
 """Basis and codes."""
 

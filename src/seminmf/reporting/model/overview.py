@@ -17,8 +17,6 @@ from .drawing import spreads
 from .markup import count, lead, number, own, percent, reading, table, text
 from .subject import Subject
 
-__all__ = ["Columns", "Overview", "look_over", "overview_section"]
-
 # So many samples tell how much the best directions explain.
 _MEASURED = 1000
 # Columns in the table, and in the longer one behind it.
