@@ -13,6 +13,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .simd.lanes import place_of
+
 
 def view(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
     """A C-contiguous array of this type at an address."""
@@ -27,11 +29,6 @@ def view(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> 
         strides=cgutils.pack_array(builder, strides), itemsize=itemsize, meminfo=None,
     )  # fmt: skip
     return array._getvalue()
-
-
-def place_of(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
-    """The address of a number of a contiguous array, of whatever shape."""
-    return builder.gep(context.make_array(kind)(context, builder, array).data, [place])
 
 
 @intrinsic

@@ -17,8 +17,6 @@ from numba.core.datamodel import models
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, register_model
 
-from ..views import place_of
-
 # Bytes of a register. Longer ones, which slow some processors down for what comes after them, pay
 # where there is much arithmetic in registers; where a machine has none, LLVM takes two for one.
 WIDTH, WIDE = 32, 64
@@ -101,6 +99,11 @@ for _symbol, _instruction in (
     (operator.truediv, "fdiv"),
 ):  # fmt: skip
     _operator(_symbol, _instruction)
+
+
+def place_of(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
+    """The address of a number of a contiguous array, of whatever shape."""
+    return builder.gep(context.make_array(kind)(context, builder, array).data, [place])
 
 
 def load_register(builder: Any, address: Any, register: Any) -> Any:

@@ -15,7 +15,6 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..jit import inner, part_of_compiled
-from ..views import place_of
 from .lanes import (
     INDEX,
     Lanes,
@@ -27,6 +26,7 @@ from .lanes import (
     load_wide,
     nothing,
     per_register,
+    place_of,
     positive,
     root,
     shortest,

@@ -22,7 +22,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..jit import inner
-from ..views import place_of
+from ..simd.lanes import place_of
 
 _ORDER = "seq_cst"
 _OPEN, _INSIDE, _FIRST = 0, 1, 2
