@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from .._optional import need
 from .._words import counted
+from ..sources.opening import stored_as
 from ._binary import matrix_of
 from ._strangers import check_room, guarded
 from ._table import Format, Raw, TableError, told_by
@@ -38,11 +39,10 @@ def read_h5ad(path: str, format: Format) -> Raw:
 
 
 def _matrix(path: str, node: Any) -> Any:
-    kind = _text(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "array")))
     if hasattr(node, "shape"):
         check_room(path, node.nbytes)
         return matrix_of(path, node[()])
-    shape = tuple(node.attrs.get("shape", node.attrs.get("h5sparse_shape", ())))
+    kind, shape = stored_as(node)
     cls = sp.csc_array if kind.startswith("csc") else sp.csr_array
     check_room(path, sum(node[name].nbytes for name in ("data", "indices", "indptr")))
     parts = tuple(node[name][()] for name in ("data", "indices", "indptr"))
