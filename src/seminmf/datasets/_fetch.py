@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .._files import PathLike
 from ._formats import content_sha256, read_stream, unpack
 from ._registry import DatasetInfo, Source, dataset_info
 
@@ -18,6 +17,7 @@ ENVIRONMENT_VARIABLE = "SEMINMF_DATA"
 RETRIES = 2  # further attempts per address, after the first
 TIMEOUT = (10, 60)  # seconds to connect, and between two pieces of the answer
 CHUNK = 2**16  # bytes per piece
+PathLike = str | os.PathLike[str]
 
 
 def locate(name: str, data_home: PathLike | None = None) -> Path | None:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from .._files import PathLike
-from ._fetch import fetch
+from ._fetch import PathLike, fetch
 from ._formats import read_dataset
 from ._registry import DatasetInfo, dataset_info
 
