@@ -94,7 +94,7 @@ def tune(
     _check_whole(table, "seminmf tune")
     o.describe(talk, table)
     shape = o.image_shape_of(output.image_shape, table.X.shape[1])
-    X = prepared(table.X, standardize.value, reading.fill)
+    X = prepared(table.X, standardize.value, reading.fill and reading.fill.value)
     began = time.monotonic()
     try:
         found = _selected(
