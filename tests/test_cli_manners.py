@@ -295,11 +295,13 @@ def test_the_demo_replaces_no_page_of_others(
     from seminmf import demo
 
     findings = demo.explore(200)
-    monkeypatch.setattr(demo, "explore", lambda: findings)
     (tmp_path / "index.html").write_text("my own", encoding="utf-8")
+    monkeypatch.setattr(demo, "explore", lambda: pytest.fail("this takes long"))
+    assert "is a file; name a folder" in invoke("demo", "--out", __file__, code=2).stderr
     error = invoke("demo", "--out", tmp_path, code=2).stderr
     assert "index.html is not a page of seminmf; choose another folder" in error
     assert (tmp_path / "index.html").read_text(encoding="utf-8") == "my own"
+    monkeypatch.setattr(demo, "explore", lambda: findings)
     for _ in range(2):
         invoke("demo", "--out", tmp_path / "page")
 
@@ -331,6 +333,32 @@ def test_what_cannot_be_written_is_refused_before_anything_is_read(
 ) -> None:
     result = invoke("transform", tmp_path / "no model", table, "--out", tmp_path / name, code=2)
     assert error in result.stderr
+
+
+def test_nothing_that_is_read_is_lost(tmp_path: Path) -> None:
+    """The codes of a table took its place, and a report that of its model."""
+    data, out = tmp_path / "t.csv", tmp_path / "out"
+    frame = pd.DataFrame(make_waveform(N, random_state=0)[0], columns=[f"t{i}" for i in range(21)])
+    frame.to_csv(data, index=False)
+    invoke("fit", data, "-k", 2, "-q", "--out", out)
+    before = {file: file.read_bytes() for file in (data, *out.iterdir())}
+    for words in (
+        ("transform", out, data, "--out", data),
+        ("cluster", data, "-k", 2, "--out", data),
+        ("cluster", out, data, "--out", tmp_path / "out" / ".." / "t.csv"),
+        ("report", out, "--out", out / "model.seminmf"),
+        ("report", out, "--out", out / "run.json"),
+        ("report", out, "--out", out / "codes.csv"),
+        ("report", out, "--out", data),
+    ):
+        assert "is read, and would be lost; give another name" in invoke(*words, code=2).stderr
+    assert {file: file.read_bytes() for file in before} == before
+    invoke("report", out, "--out", out / "report.html")
+
+
+def test_a_table_to_cluster_that_is_not_there(tmp_path: Path) -> None:
+    """It asked for the number of parts."""
+    assert "nowhere.csv: no such file" in invoke("cluster", tmp_path / "nowhere.csv", code=2).stderr
 
 
 def test_tune_takes_the_short_option_of_fit(table: Path, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ real ones are in the committed rows, which test_results_page reads.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -217,17 +216,17 @@ def test_csv_keeps_text_that_looks_like_numbers(tmp_path: Path) -> None:
     assert read_csv(write_csv(tmp_path / "t.csv", rows)) == rows
 
 
-def test_a_truncated_line_is_cut_off_and_done_again(tmp_path: Path) -> None:
+def test_a_truncated_line_is_passed_over_and_done_again(tmp_path: Path) -> None:
     runs = plan(["random-matrices"], QUICK)[:3]
     store = Store(tmp_path)
     execute(runs, store, jobs=1)
     whole = untimed_rows(tmp_path)
     path = store.path("random-matrices")
+    written = path.read_bytes()
     for cut in (1, 40, 5000):
-        path.write_bytes(path.read_bytes()[:-cut])
+        path.write_bytes(written[:-cut])
         assert execute(runs, store, jobs=1) >= 1
         assert untimed_rows(tmp_path) == whole
-        assert all(json.loads(line) for line in path.read_bytes().splitlines())
 
 
 def test_a_damaged_line_counts_as_not_done(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import subprocess
 import sys
@@ -88,6 +89,26 @@ def test_rows_without_room(small_disk: Path) -> None:
         file.truncate(100)  # room again, with half a line
     store.add("e", "third", [{"value": 3}])
     assert list(store.finished("e")) == ["first", "third"]
+
+
+def test_rows_beside_a_process_that_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a line of another process, however late it comes, does not take the next with it."""
+    store = Store(tmp_path)
+    store.add("e", "first", [{"value": 1}])
+
+    class Late(io.FileIO):
+        def write(self, data: Any) -> int:
+            os.write(self.fileno(), b'{"key": "of the other", "rows": [{"va')
+            return super().write(data)
+
+    monkeypatch.setattr(
+        Path, "open", lambda path, mode, buffering: Late(path, mode.replace("b", ""))
+    )
+    store.add("e", "second", [{"value": 2}])
+    monkeypatch.undo()
+    assert store.finished("e") == {"first": [{"value": 1}], "second": [{"value": 2}]}
 
 
 def test_a_state_without_room(small_disk: Path) -> None:

@@ -406,6 +406,8 @@ def test_a_failed_write_leaves_what_was_there(
         model.save(tmp_path)
     with pytest.raises(FileNotFoundError, match="create it first"):
         model.save(tmp_path / "nowhere" / "m")
+    with pytest.raises(IsADirectoryError, match=r"of seminmf fit that is model\.seminmf"):
+        seminmf.load(tmp_path)
 
 
 def test_the_same_model_is_the_same_file(tmp_path: Path) -> None:

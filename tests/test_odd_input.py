@@ -205,6 +205,21 @@ def test_tables_that_are_none_yet_or_of_another_shape() -> None:
         model(graph=cube).fit(data(40, 6))
 
 
+@pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns found")
+def test_sparse_tables() -> None:
+    """pandas said something of a COO matrix."""
+    zeros = TABLE.where(TABLE > 0, 0.0)
+    sparse = zeros.astype(pd.SparseDtype(float, 0))
+    np.testing.assert_allclose(model().fit(sparse).codes_, model().fit(zeros).codes_, atol=1e-9)
+    for fill in (np.nan, 1.0):
+        other = zeros.astype(pd.SparseDtype(float, fill))
+        message = rf"column 'a' stands for {fill} and not for 0: pass X\.sparse\.to_dense\(\)"
+        with pytest.raises(ValueError, match=message):
+            model().fit(other)
+        one = zeros.assign(a=other["a"])
+        np.testing.assert_array_equal(model().fit(one).codes_, model().fit(zeros).codes_)
+
+
 def test_numbers_beyond_double_precision() -> None:
     """One was an OverflowError, the other a warning of NumPy."""
     whole = [[10**400, 2], [3, 4], [5, 7]]

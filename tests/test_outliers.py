@@ -19,7 +19,7 @@ from seminmf.datasets import add_outliers
 from seminmf.graph.index import NeighbourIndex
 from seminmf.losses import Norm
 from seminmf.outliers import shortest_half
-from seminmf.solve.held_out import Fitted
+from seminmf.solve.held_out import Fitted, held_out
 from seminmf.solve.outliers import _neighbours, refer
 from seminmf.solve.spread import Spread
 
@@ -282,6 +282,23 @@ def test_tiny_sets() -> None:
         assert np.isfinite(fitted.fit(X).outlier_scores(X)).all()
     same = np.outer(np.ones(6), [1.0, 2.0, 3.0])
     assert np.isfinite(SemiNMF(1, random_state=0).fit(same).outlier_scores(same)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_codes_that_are_rounding_make_no_parts(dtype: Any, nonnegative: bool) -> None:
+    """A part that others use by 1e-19 was 1e19 times as long without its only user, and its square
+    was too large for single precision.
+    """
+    X = np.asarray(np.random.default_rng(0).random((7, 30)), dtype)
+    rounding = np.tri(7, 7, -1, dtype=dtype)
+    told = []
+    for share in (0.0, 1e-20):
+        codes = np.eye(7, dtype=dtype) + rounding * dtype(share)
+        fitted = Fitted(np.ascontiguousarray(X.T), codes, np.zeros(7, dtype), Norm(), nonnegative)
+        told.append(held_out(X, fitted, np.ones(7, np.bool_)))
+    np.testing.assert_allclose(told[1][1].lengths, told[0][1].lengths, rtol=1e-5)
+    np.testing.assert_allclose(told[1][0], told[0][0], rtol=1e-5)
 
 
 # From where on

@@ -17,9 +17,12 @@ from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 
 from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
 from seminmf.datasets import add_outliers, make_waveform
+from seminmf.graph.neighbours import knn_graph
 from seminmf.selection import (
     SemiNMFSelector,
     choose_components,
@@ -410,6 +413,7 @@ def test_a_graph_that_is_given_is_kept_on_the_path() -> None:
         ({"strengths": "auto"}, "several positive numbers"),
         ({"estimator": SemiNMF()}, "a model with a strength"),
         ({"estimator": L21SemiNMF(alpha=1.0)}, "alpha=1.0; leave it"),
+        ({"callback": 3}, "callback must be None or a function"),
     ],
 )
 def test_bad_paths_are_refused(arguments: dict[str, Any], message: str) -> None:
@@ -554,6 +558,18 @@ def test_bad_stability_is_refused() -> None:
         stability(X_SMALL, SemiNMF(3), n_runs=5, subsample=0.2)
 
 
+def test_what_belongs_to_all_samples_is_no_part_of_fits_to_some() -> None:
+    """The runs had complained of shapes, those of a selector after all the rest of its work."""
+    U0, V0 = np.ones((X_SMALL.shape[1], 3)), np.ones((40, 3))
+    given = L21SemiNMF(3, graph=knn_graph(X_SMALL, 5), random_state=0)
+    for model, name in ((SemiNMF(3, init=(U0, V0)), "init"), (given, "graph")):
+        with pytest.raises(ValueError, match=f"^{name} of the estimator .* or subsample=1"):
+            stability(X_SMALL, model, n_runs=3)
+    assert stability(X_SMALL, given, n_runs=2, subsample=1, random_state=0).agreement > 0
+    with pytest.raises(ValueError, match=r"^graph of the estimator .* or n_runs=0"):
+        SemiNMFSelector(given, candidates=[2, 3]).fit(X_SMALL)
+
+
 def test_some_runs_may_have_nothing_in_common() -> None:
     found = stability(X_SMALL, SemiNMF(3), n_runs=3, subsample=0.4, random_state=0)
     assert found.interval[0] <= found.agreement <= found.interval[1]
@@ -627,6 +643,8 @@ def test_labels_with_gaps() -> None:
     assert known.tolist() == [True, False, True]
     assert check_labels([3, -1, 4], 3)[0].tolist() == [True, False, True]
     assert check_labels(["a", "b"], 2)[0].all()
+    missing = np.array([pd.NA, "b", "c"], dtype=object)
+    assert check_labels(missing, 3)[0].tolist() == [False, True, True]
     with pytest.raises(ValueError, match="labels of 1 class on 1 samples"):
         check_labels([0, -1, -1], 3)
     with pytest.raises(ValueError, match=r"y has shape \(2,\), but X has 3"):
@@ -641,14 +659,24 @@ def test_labels_with_gaps() -> None:
         ({"candidates": [3]}, "nothing to choose"),
         ({"candidates": range(2, 60)}, "candidates go up to 59"),
         ({"n_runs": 1}, "n_runs=1"),
-        ({"scoring": "nonsense", "y": [0, 1] * 20}, "nonsense"),
+        ({"scoring": "nonsense", "y": [0, 1] * 20}, "scoring must be the name .*nonsense"),
+        ({"scoring": "nonsense"}, "scoring must be the name"),
+        ({"scoring": None, "y": [0, 1] * 20}, "scoring must be the name"),
+        ({"scoring": adjusted_rand_score, "y": [0, 1] * 20}, "as sklearn.metrics.make_scorer"),
+        ({"scoring": lambda *_: np.nan, "y": [0, 1] * 20}, "scoring returned nan for"),
+        ({"scoring": lambda *_: "a", "y": [0, 1] * 20}, "scoring returned 'a' for"),
+        ({"y": [0.5, 1.5] * 20}, "y has numbers that are no classes, such as 0.5"),
         ({"candidates": [2, 50], "y": [0, 1] * 20}, "X has 40 samples"),
+        ({"estimator": L21SemiNMF(n_neighbors=32)}, "n_neighbors=32 must be smaller.* 32"),
+        ({"estimator": L21SemiNMF(tol=-1)}, "tol must be"),
     ],
 )
 def test_bad_selectors_are_refused(parameters: dict[str, Any], message: str) -> None:
     y = parameters.pop("y", None)
+    steps: list[Any] = []
     with pytest.raises(ValueError, match=message):
-        SemiNMFSelector(**parameters).fit(X_SMALL, y)
+        SemiNMFSelector(callback=steps.append, **parameters).fit(X_SMALL, y)
+    assert not steps
 
 
 def test_score_is_what_is_explained_and_lets_searches_work() -> None:
@@ -684,6 +712,17 @@ def test_the_model_of_a_selector_knows_the_names_of_features() -> None:
         found.transform(table[list("hgfedcba")])
     for model in regularization_path(table, 3, [1e-3, 1e-2]).models:
         np.testing.assert_array_equal(model.transform(table), model.codes_)
+
+
+@pytest.mark.filterwarnings("ignore:The evidence is weak")
+def test_a_selector_is_a_step_of_a_pipeline() -> None:
+    """It had no names of what it returns, and no set_output."""
+    table = pd.DataFrame(planted("parts", 3, 0.1, seed=0, n=60, m=8), columns=list("abcdefgh"))
+    chosen = SemiNMFSelector(candidates=[2, 3], n_runs=0, random_state=0)
+    steps = make_pipeline(MaxAbsScaler(), chosen).set_output(transform="pandas")
+    codes = steps.fit_transform(table)
+    assert list(codes.columns) == list(chosen.best_estimator_.get_feature_names_out())
+    np.testing.assert_array_equal(codes, chosen.best_estimator_.codes_)
 
 
 def test_a_generator_is_no_seed() -> None:

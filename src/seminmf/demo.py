@@ -77,11 +77,19 @@ def show(findings: Findings) -> Report:
     return report(findings.clustering, findings.X, labels=findings.kinds, title=title)
 
 
-def write(findings: Findings, folder: Path) -> Path:
-    """The page in a folder, in place of an earlier one, but of nothing else."""
+def check_folder(folder: Path) -> Path:
+    """Where its page will be; an error if something else is there."""
     page = folder / "index.html"
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file; name a folder (--out).")
     if page.exists() and MARK not in page.read_text(encoding="utf-8", errors="replace"):
         raise FileExistsError(f"{page} is not a page of seminmf; choose another folder (--out).")
+    return page
+
+
+def write(findings: Findings, folder: Path) -> Path:
+    """The page in a folder, in place of an earlier one, but of nothing else."""
+    page = check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     return show(findings).save(page)
 
@@ -92,6 +100,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("demo-report"), help="folder to write to")
     folder: Path = parser.parse_args().out
     speak_plainly()
+    check_folder(folder)
     findings = explore()
     page = write(findings, folder)
     for sentence in findings.sentences():

@@ -127,10 +127,8 @@ def _open_state(path: Path) -> str:
 
 
 def _open_rows(path: Path) -> str:
-    from seminmf.experiments.store import Store, read_rows
+    from seminmf.experiments.store import read_rows
 
-    store = Store(path.parent)
-    store.repair(path.stem)
     for rows in read_rows(path.parent).values():
         assert all(isinstance(row, dict) for row in rows)
     return "loaded"

@@ -67,6 +67,14 @@ def check_target(out: Path, force: bool) -> None:
         raise PermissionError(f"--out {out}: cannot write in {place} ({error.strerror}).") from None
 
 
+def check_apart(out: str | Path, *read: str | Path) -> None:
+    """Before any long work: that a file to be written takes the place of none that is read."""
+    place = Path(out)
+    for path in map(Path, read):
+        if place.exists() and path.exists() and place.samefile(path):
+            raise FileExistsError(f"--out {out} is read, and would be lost; give another name.")
+
+
 @contextmanager
 def folder(out: Path, force: bool) -> Iterator[Path]:
     """A folder to write to, whose files come to stand in ``out`` at the end.

@@ -11,7 +11,16 @@ import typer
 from .._words import counted
 from . import _options as o
 from ._command import Stopped, app, command
-from ._folder import MODEL, RUN, Parts, code_columns, keys, outlier_scores, read_run
+from ._folder import (
+    MODEL,
+    RUN,
+    Parts,
+    check_apart,
+    code_columns,
+    keys,
+    outlier_scores,
+    read_run,
+)
 from ._talk import Talk
 from .fitting import fit_watched
 
@@ -103,15 +112,15 @@ def transform(
 ) -> None:
     """Codes of new samples in a fitted model: how much of each part they have."""
     talk.data_on_stdout = talk.data_on_stdout or out == "-"
-    _check_out(out)
+    _check_out(out, data)
     parts, notes = load_model(model)
     table = read_for(talk, parts, notes, data, reading)
     codes = parts.factorizer.transform(parts.standardized(table.X))
     deliver(talk, out, table, code_columns(codes))
 
 
-def _check_out(out: str) -> None:
-    """Before any long work: whether the file can be written."""
+def _check_out(out: str, *read: str) -> None:
+    """Before any long work: whether the file can be written, and is none of those that are read."""
     from ..io._write import written_format
 
     written_format(out)
@@ -119,6 +128,7 @@ def _check_out(out: str) -> None:
         raise FileNotFoundError(
             f"--out {out}: {Path(out).parent} is not a folder; create it first."
         )
+    check_apart(out, *read)
 
 
 @command(app, "seminmf cluster signals.csv -k 10 --clusters 3 --out clusters.csv")
@@ -142,9 +152,11 @@ def cluster(
     With DATA alone a model is fitted and not kept (needs -k); seminmf fit keeps it.
     """
     talk.data_on_stdout = talk.data_on_stdout or out == "-"
-    _check_out(out)
+    _check_out(out, model_or_data, *([] if data is None else [data]))
     if data is None and not o.is_model(model_or_data):
         if components is None:
+            if model_or_data != "-" and not Path(model_or_data).exists():
+                raise FileNotFoundError(f"{model_or_data}: no such file or folder.")
             raise ValueError("a table needs the number of parts, as in -k 10; see --help.")
         choice = choice.of_parts(components, reading)
         table = o.with_hint(reading.keeping_gaps().read(model_or_data), choice)

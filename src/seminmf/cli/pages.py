@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ._command import app, command
-from ._folder import REPORT, read_run, with_fills, write_report
+from ._folder import REPORT, RUN, check_apart, read_run, with_fills, write_report
 from ._options import Reading, Title
 from ._talk import Talk
 from .applying import load_model
@@ -40,6 +40,9 @@ def report(
         raise FileNotFoundError(
             f"{path}: the table of the fit is gone; say where with --data FILE."
         )
+    target = folder / REPORT if out is None else out
+    own = [folder / name for what, name in run["files"].items() if what != "report"]
+    check_apart(target, path, folder / RUN, *own)
     known = run["data"]["sha256"]
     if known is not None and sha256_of(path) != known:
         raise ValueError(
@@ -51,7 +54,6 @@ def report(
         reading = reading.keeping_gaps()
     table = reading.read(path, list(notes["feature_names"]) if notes["named"] else None)
     table, shape = with_fills(parts, table), run["image_shape"]
-    target = folder / REPORT if out is None else out
     write_report(
         target, parts, table, None if shape is None else tuple(shape), title or run["title"],
         run["command"],
@@ -70,6 +72,7 @@ def demo(
     """Signals of three kinds, a tenth of them corrupted: what the package makes of them."""
     from .. import demo as demonstration
 
+    demonstration.check_folder(out)
     talk.say(
         "Fitting a model to 2,000 signals (the first fit compiles, which takes some seconds) …"
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -120,11 +121,13 @@ class Stream:
         return Survey(squares, low, high)
 
     def parts(self) -> Iterator[Any]:
-        """All rows in their order, some in memory at a time; an error as in the survey."""
+        """All rows in order, a chunk at a time: of other numbers of rows BLAS has other digits."""
         assert self.survey
-        storage = StreamStorage(self, self.cut(1), 1)
-        with closing(storage):
-            yield from (window.rows for window in storage.windows())
+        cuts = self.cut(1)
+        with closing(StreamStorage(self, cuts, 1)) as storage:
+            for window in storage.windows():
+                bounds = cuts.bounds[slice(window.chunks[0], window.chunks[1] + 1)] - window.start
+                yield from (window.rows[start:stop] for start, stop in pairwise(bounds.tolist()))
 
     def _complain(self, block: FloatArray, start: int) -> None:
         """Say where a number is missing or infinite; squares that overflow are not our business."""
@@ -351,9 +354,7 @@ class StreamStorage:
     def _buffer(self, count: int) -> FloatArray:
         """Room for the rows of a window; the two take turns."""
         most = len(self._places) if len(self._places) < 2 else 2
-        longest = max(
-            int(self._cuts.bounds[last] - self._cuts.bounds[first]) for first, last in self._places
-        )
+        longest = int(np.diff(self._cuts.bounds[np.array(self._places)]).max())
         if len(self._buffers) < most:
             self._buffers.append(np.empty((longest, self.shape[1]), self.dtype))
         else:

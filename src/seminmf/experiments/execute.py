@@ -95,7 +95,6 @@ def missing(runs: Sequence[Run], store: Store) -> list[Run]:
     """The runs whose rows are not there yet, each once, in their order."""
     known: dict[str, set[str]] = {}
     for experiment in {run.experiment for run in runs}:
-        store.repair(experiment)
         known[experiment] = set(store.finished(experiment))
     todo = []
     for run in runs:

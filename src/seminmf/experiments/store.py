@@ -1,9 +1,9 @@
 """Rows on disk.
 
 A folder has one file ``<experiment>.jsonl`` per experiment. Each finished run is one line of it,
-``{"key": ..., "rows": [...]}``, written at once and forced to the disk. A process that is killed
-can leave at most one incomplete line, the last; it is cut off when the file is opened again, and
-the run is done again. For people, and for the repository, the rows are exported as CSV.
+``{"key": ..., "rows": [...]}``, written at once and forced to the disk. What a process that is
+killed, or a full disk, has left of a line is passed over, and the run is done again. For people,
+and for the repository, the rows are exported as CSV.
 """
 
 from __future__ import annotations
@@ -48,16 +48,6 @@ class Store:
                 found.setdefault(key, rows)
         return found
 
-    def repair(self, experiment: str) -> None:
-        """Cut off what a killed process left of its last line."""
-        path = self.path(experiment)
-        if not path.exists():
-            return
-        with path.open("rb+") as stream:
-            content = stream.read()
-            if not content.endswith(b"\n"):
-                stream.truncate(content.rfind(b"\n") + 1)
-
     def add(self, experiment: str, key: str, rows: list[Row]) -> None:
         """Append a finished run; when this returns it survives a crash."""
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +56,6 @@ class Store:
     def add_environment(self) -> None:
         """Note what ``environment`` in the rows stands for."""
         path = self.path(ENVIRONMENTS)
-        self.repair(ENVIRONMENTS)
         if environment_id() not in {line.get("id") for line in _complete_lines(path)}:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._append(path, {"id": environment_id(), **environment()})
@@ -88,11 +77,10 @@ class Store:
 
     @staticmethod
     def _append(path: Path, line: Row) -> None:
-        data = json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-        with path.open("ab+", buffering=0) as stream:
-            # What a full disk has cut off ends here, and does not take the next line with it.
-            if stream.seek(0, os.SEEK_END) and stream.seek(-1, os.SEEK_END) >= 0:
-                data = data if stream.read(1) == b"\n" else b"\n" + data
+        # It begins on a line of its own: the line before may be cut off, by a full disk or because
+        # its process was killed, and that at any time until this one is written.
+        data = b"\n" + json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        with path.open("ab", buffering=0) as stream:
             if stream.write(data) != len(data):
                 raise OSError(
                     errno.ENOSPC,
@@ -111,7 +99,7 @@ def _complete_lines(path: Path) -> Iterator[Row]:
     if not path.exists():
         return
     for line in path.read_bytes().split(b"\n")[:-1]:
-        # Two processes wrote at once, or the disk was full: as if the run had not been.
+        # Empty, or cut off: as if the run had not been.
         with suppress(ValueError, RecursionError):
             found = json.loads(line)
             if isinstance(found, dict):

@@ -125,6 +125,10 @@ def _seal(stream: IO[bytes], length: int) -> bytes:
 def read_container(path: PathLike) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Header and arrays of a file, after all checks."""
     file = Path(path)
+    if file.is_dir():
+        raise IsADirectoryError(
+            f"{file} is a folder; give a file in it: of seminmf fit that is model.seminmf."
+        )
     with file.open("rb") as stream:
         size = stream.seek(0, 2)
         stream.seek(0)

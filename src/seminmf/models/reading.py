@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .._quiet import quietly
 from .._types import FloatArray, IntArray
 from .samples import given
 
@@ -93,8 +94,11 @@ def _usual(distances: FloatArray) -> float:
 
 
 def _beyond(distances: FloatArray, usual: float) -> FloatArray:
-    """How many times as large as usual distances are, at least once."""
-    return np.maximum(distances / max(usual, np.finfo(np.float64).tiny), 1)
+    """How many times as large as usual distances are, at least once.
+
+    Where all samples of a fit are the same, what rounding leaves of others is infinitely far.
+    """
+    return np.maximum(quietly(np.divide, distances, max(usual, np.finfo(np.float64).tiny)), 1)
 
 
 @dataclass(frozen=True)

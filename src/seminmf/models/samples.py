@@ -103,6 +103,14 @@ def _check_table(X: Any) -> None:
                 f"X has to be made of numbers, and is not{where}: it has values of type {kind}. "
                 "Leave out what is none, or turn it into numbers before."
             )
+    fills = [getattr(kind, "fill_value", None) for kind in kinds]
+    if None not in fills:  # else pandas makes a dense array of it
+        for name, fill in zip(names, fills, strict=True):
+            if fill != 0:
+                raise ValueError(
+                    f"X is a sparse table, and what is not stored in column {name!r} stands for "
+                    f"{fill} and not for 0: pass X.sparse.to_dense()."
+                )
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         raise ValueError(f"X has several columns of the name {twice!r}. Rename them.")

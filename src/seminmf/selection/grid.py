@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
+from math import isnan
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import get_scorer
 
 from .._types import FloatArray
 from ..models.clustering import FactorKMeans
@@ -20,6 +24,27 @@ _COARSELY, _FINELY = "coarse grid", "finer grid"
 Grid = dict[str, FloatArray]
 
 
+def check_scorer(scoring: Any) -> Any:
+    """A scorer of scikit-learn, by its name or as a function."""
+    try:
+        scorer = get_scorer(scoring)
+        signature(scorer).bind("estimator", "X", "y")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "scoring must be the name of a scorer of scikit-learn, such as "
+            '"adjusted_rand_score", or a function of (estimator, X, y), as '
+            f"sklearn.metrics.make_scorer makes of a metric, got {scoring!r}."
+        ) from error
+    return scorer
+
+
+def _is_label(label: Any) -> bool:
+    try:
+        return label is not None and bool(label == label) and label != -1
+    except TypeError:  # pandas.NA, of which nobody can say whether it equals anything
+        return False
+
+
 def check_labels(y: Any, n_samples: int) -> tuple[Any, Any]:
     """(which samples have a label, those labels); −1, NaN and None are no labels."""
     labels = np.asarray(y)
@@ -29,12 +54,17 @@ def check_labels(y: Any, n_samples: int) -> tuple[Any, Any]:
             "and −1, NaN or None for those that have none."
         )
     if labels.dtype == object:
-        known = np.array([label is not None and label == label and label != -1 for label in labels])
+        known = np.array([_is_label(label) for label in labels])
     elif labels.dtype.kind == "f":
         known = np.isfinite(labels) & (labels != -1)
     else:
         known = labels != -1 if labels.dtype.kind in "iu" else np.ones(n_samples, dtype=np.bool_)
     given = labels[known]
+    if labels.dtype.kind == "f" and (given % 1).any():
+        raise ValueError(
+            f"y has numbers that are no classes, such as {given[given % 1 != 0][0]:g}. Give labels "
+            "of classes, or leave y out to choose without labels."
+        )
     classes = {*given.tolist()}
     if len(classes) < 2:
         raise ValueError(
@@ -110,5 +140,8 @@ def _scores(
         fitted.n_features_in_ = factorizer.n_features_in_
         n_clusters = clusters.n_clusters or k
         fitted._cluster(factorizer, factorizer.codes_, n_clusters, 0)
-        scores.append(float(scorer(fitted, X[known], given)))
+        score = scorer(fitted, X[known], given)
+        if not isinstance(score, Real) or isnan(score):
+            raise ValueError(f"scoring returned {score!r} for {k} parts, and not a number.")
+        scores.append(float(score))
     return {"scores": np.array(scores), "strengths": np.array(strengths)}

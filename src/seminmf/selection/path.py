@@ -13,7 +13,7 @@ from sklearn.base import clone
 from .._types import FloatArray
 from ..models.estimators import GraphSemiNMF, L21SemiNMF
 from ..models.samples import check_samples
-from ..models.validation import check_number
+from ..models.validation import check_callback, check_number
 from .checks import check_array
 from .work import Step, Work
 
@@ -132,6 +132,7 @@ def regularization_path(
     """
     model = check_estimator(estimator).set_params(n_components=n_components)
     values = check_strengths("strengths", strengths)
+    check_callback(callback)
     check_array(X, "regularization_path")
     return followed(X, model, values, Work(callback=callback))
 

@@ -9,19 +9,18 @@ from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.metrics import get_scorer
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._files import PathLike
 from ..models.clustering import FactorKMeans
-from ..models.validation import check_integer
+from ..models.validation import check_integer, check_neighbours
 from .checks import check_array, check_candidates, drawn_seed, told_of
 from .components import ForetellingPlan, usual_candidates
 from .evidence import ComponentsChoice
-from .grid import check_labels, search
+from .grid import check_labels, check_scorer, search
 from .path import FACTORS, check_estimator, check_strength, check_strengths, followed
-from .stability import check_clusters, steadiness
+from .stability import check_clusters, check_subsamples, steadiness
 from .work import Step, Work, working
 
 # Share of the samples in each fit of the stability.
@@ -39,7 +38,7 @@ def _fingerprint(y: Any) -> str:
 
 
 @dataclass(eq=False, repr=False)
-class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
+class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     """Chooses the number of parts and the strength of a model, and says why.
 
     Without labels the number of parts is that of `choose_components`. The strength stays what the
@@ -138,17 +137,25 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
             strengths = check_strengths("strengths", self.strengths)
         if check_integer("n_runs", self.n_runs, 0) == 1:
             raise ValueError("n_runs=1 has nothing to compare with; take 0, or at least 2.")
+        if self.n_runs:
+            check_subsamples(model, "n_runs=0")
         table, X = X, check_array(X, "SemiNMFSelector")
         given = usual_candidates(X.shape) if self.candidates is None else self.candidates
         candidates = check_candidates("candidates", given)
         labels = None if y is None else check_labels(y, X.shape[0])
-        scorer = None if y is None else get_scorer(self.scoring)
+        scorer = check_scorer(self.scoring)
         plan = None if y is not None else ForetellingPlan.checked(X.shape, self.candidates)
         if candidates[-1] > X.shape[0]:
             raise ValueError(
                 f"candidates go up to {candidates[-1]}, and X has {X.shape[0]} samples. Choose "
                 "fewer parts than samples."
             )
+
+        # What the last fits would not take is refused before the first.
+        clone(model).set_params(n_components=candidates[0])._settings().checked(X.shape, X.dtype)
+        if isinstance(model.graph, str):
+            fewest = round(_SUBSAMPLE * X.shape[0]) if self.n_runs else X.shape[0]
+            check_neighbours(model.n_neighbors, fewest)
 
         wanted = str(candidates) if plan is None else plan.described
 
@@ -249,3 +256,8 @@ class SemiNMFSelector(MetaEstimatorMixin, BaseEstimator):
         """Codes of samples in the chosen model; see its ``transform``."""
         check_is_fitted(self)
         return self.best_estimator_.transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the columns of `transform`: those of the chosen model."""
+        check_is_fitted(self)
+        return self.best_estimator_.get_feature_names_out(input_features)

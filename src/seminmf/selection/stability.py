@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
 from sklearn.base import clone
@@ -74,6 +75,18 @@ def check_clusters(estimator: Any) -> FactorKMeans:
     return clone(estimator) if factorizer is not estimator else FactorKMeans(clone(estimator))
 
 
+def check_subsamples(factorizer: Any, instead: str) -> None:
+    """That nothing of the model belongs to all samples together."""
+    for name in ("init", "graph"):
+        value = getattr(factorizer, name, None)
+        if isinstance(value, tuple) or sp.issparse(value):
+            raise ValueError(
+                f"{name} of the estimator has a row for each sample, and fits to subsamples do not "
+                f"have all of them. Set {name} to a way that finds its own for each fit, or "
+                f"{instead}."
+            )
+
+
 def stability(
     X: Any,
     estimator: Any,
@@ -127,6 +140,8 @@ def stability(
     check_integer("n_runs", n_runs, 2)
     check_share("subsample", subsample)
     X = check_array(X, "stability")
+    if subsample < 1:
+        check_subsamples(model.factorizer, "subsample=1")
     k, kept = model.factorizer.n_components, round(subsample * X.shape[0])
     if max(k, model.n_clusters or 1) > kept:
         raise ValueError(

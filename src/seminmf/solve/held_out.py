@@ -81,16 +81,23 @@ class _Equations:
         return cls(sums.reshape(-1, folds, k), grams, fitted.nonnegative)
 
     def solved(self, some: Any) -> FloatArray:
-        """U for some of the folds."""
+        """U for some of the folds; parts that none of them uses are zero.
+
+        So are those that they use by no more than the rounding of what all use of them, and that
+        would be as many times as long.
+        """
         sums = self.sums[:, some].sum(axis=1, dtype=np.float64)
-        return _basis(sums, self.grams[some].sum(axis=0, dtype=np.float64), self.nonnegative)
+        gram = self.grams[some].sum(axis=0, dtype=np.float64)
+        least = np.diagonal(self.grams.sum(axis=0)) * np.finfo(self.sums.dtype).eps ** 2
+        return _basis(sums, gram, np.diagonal(gram) > least, self.nonnegative)
 
 
-def _basis(sums: FloatArray, gram: FloatArray, nonnegative: bool) -> FloatArray:
-    """U with U·gram = sums; parts that nobody uses are zero."""
-    diagonal = np.diagonal(gram)
+def _basis(
+    sums: FloatArray, gram: FloatArray, used: NDArray[np.bool_], nonnegative: bool
+) -> FloatArray:
+    """U with U·gram = sums; parts that are not used are zero."""
     scale = np.zeros(len(gram))
-    scale[diagonal > 0] = diagonal[diagonal > 0] ** -0.5
+    scale[used] = np.diagonal(gram)[used] ** -0.5
     unit, scaled = gram * scale * scale[:, None], sums * scale
     np.fill_diagonal(unit, 1 + _RIDGE)
     if not nonnegative:

@@ -52,7 +52,7 @@ def open_source(path: Any, key: str | None = None) -> Source:
         return _of_group(str(path), file, "X" if suffix == ".h5ad" and key is None else key)
     raise ValueError(
         f"{path}: unknown kind of file; known are .npy, .parquet, .h5, .hdf5, .h5ad, and folders "
-        "of Zarr or of Parquet files."
+        "of Zarr or of Parquet files. Others are read as a whole, without max_memory."
     )
 
 
