@@ -12,22 +12,19 @@ from .._words import counted
 from ..sources.opening import stored_as
 from ._binary import matrix_of
 from ._strangers import check_room, guarded
-from ._table import Format, Raw, TableError, told_by
+from ._table import Format, Raw, TableError
 
 
-@guarded
+@guarded("an H5AD file")
 def read_h5ad(path: str, format: Format) -> Raw:
     """``X`` with the names of ``var`` and the columns of ``obs``."""
     h5py = need("h5py", "H5AD files")
-    try:
-        with h5py.File(path, "r") as file:
-            if "X" not in file:
-                raise TableError(f"{path} has no X; save the AnnData object with its matrix.")
-            matrix = _matrix(path, file["X"])
-            obs, obs_index = _frame(file["obs"]) if "obs" in file else ({}, None)
-            _, var_index = _frame(file["var"]) if "var" in file else ({}, None)
-    except (OSError, KeyError, RuntimeError, TypeError) as error:
-        raise TableError(f"{path} is not an H5AD file, or is damaged: {told_by(error)}") from None
+    with h5py.File(path, "r") as file:
+        if "X" not in file:
+            raise TableError(f"{path} has no X; save the AnnData object with its matrix.")
+        matrix = _matrix(path, file["X"])
+        obs, obs_index = _frame(file["obs"]) if "obs" in file else ({}, None)
+        _, var_index = _frame(file["var"]) if "var" in file else ({}, None)
     for what, index, length in (("obs", obs_index, 0), ("var", var_index, 1)):
         if index is not None and len(index) != matrix.shape[length]:
             raise TableError(
