@@ -208,7 +208,7 @@ def test_products_of_samples_with_samples(n: int, threads: int) -> None:
 def test_compression_is_exact_or_not_made() -> None:
     X = data(20, 90)
     U = start(20, 90, 3)[0]
-    for way in (compressions.GramCompression.attempt, compressions.HouseholderCompression):
+    for way in (compressions.by_gram, compressions.by_reflections):
         compression = way(Engine(X, 3))
         assert compression is not None
         np.testing.assert_allclose(compression.L @ compression.L.T, X @ X.T, atol=1e-12)
@@ -216,7 +216,7 @@ def test_compression_is_exact_or_not_made() -> None:
         np.testing.assert_allclose(X @ inside, X @ U, atol=1e-12)
         np.testing.assert_allclose(compression.lift(compression.lower(inside)), inside, atol=1e-12)
     for unfit in (np.vstack([X, X[:1] + 1e-7]), np.vstack([X, X[:1]]), X.astype(np.float32)):
-        assert compressions.GramCompression.attempt(Engine(unfit, 3)) is None
+        assert compressions.by_gram(Engine(unfit, 3)) is None
 
 
 def test_few_samples_are_compressed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

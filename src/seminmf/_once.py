@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
-_Self = TypeVar("_Self")
 _Value = TypeVar("_Value")
 
 
@@ -25,7 +24,7 @@ class once(Generic[_Value]):  # noqa: N801 - a decorator, as `property`
         self._name = name
 
     @overload
-    def __get__(self: _Self, instance: None, owner: type) -> _Self: ...
+    def __get__(self, instance: None, owner: type) -> Self: ...
 
     @overload
     def __get__(self, instance: object, owner: type) -> _Value: ...

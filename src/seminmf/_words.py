@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["counted", "plural"]
-
 
 def plural(number: int, noun: str) -> str:
     """The noun for so many: "row" or "rows", "entry" or "entries"."""

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from . import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
 from ._optional import need
 from ._words import counted
+from .models.gaps import find_gaps
 from .models.validation import check_choice, check_integer
 from .outliers import outlier_threshold
 
@@ -257,22 +258,15 @@ def _matrix(adata: Any, layer: str | None, genes: NDArray[np.bool_]) -> Any:
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
     if not genes.all():
         X = X[:, genes]
-    values: Any = X.data if sp.issparse(X) else X
-    if values.dtype.kind == "f" and not np.isfinite(values.sum(dtype=np.float64)):
-        bad = ~np.isfinite(values)
-        if bad.any():
-            columns = X.indices[bad] if sp.issparse(X) else np.nonzero(bad)[1]
-            gene = adata.var_names[genes][int(columns.min())]
-            raise ValueError(
-                f"{name} has {_unusable(int(bad.sum()))}, the first in gene "
-                f"{str(gene)!r}; leave these genes or cells out, or fill them in."
-            )
+    columns = find_gaps(X)[1] if X.dtype.kind == "f" else ()
+    if len(columns):
+        gene = adata.var_names[genes][int(np.min(columns))]
+        are = "is" if len(columns) == 1 else "are"
+        raise ValueError(
+            f"{name} has {counted(len(columns), 'entry')} that {are} NaN or infinite, the first in "
+            f"gene {str(gene)!r}; leave these genes or cells out, or fill them in."
+        )
     return X
-
-
-def _unusable(number: int) -> str:
-    are = "is" if number == 1 else "are"
-    return f"{counted(number, 'entry')} that {are} NaN or infinite"
 
 
 def _neighbours(adata: Any, key: str) -> Any:

@@ -57,8 +57,7 @@ def majority_labels(y: ArrayLike, clusters: ArrayLike) -> NDArray[Any]:
     classes, y_codes, cluster_codes = _encode_pair(y, clusters, "clusters")
     counts = contingency_matrix(y_codes, cluster_codes)
     # argmax takes the first maximum, and the rows of `counts` are the sorted classes.
-    labels: NDArray[Any] = classes[counts.argmax(axis=0)[cluster_codes]]
-    return labels
+    return classes[counts.argmax(axis=0)[cluster_codes]]
 
 
 def majority_accuracy(y: ArrayLike, clusters: ArrayLike) -> float:

@@ -151,7 +151,7 @@ def command(
     def register(function: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
         # A parameter that is a dataclass stands for the options of which one is made.
-        groups = {p.name: p.annotation for p in own if is_dataclass(p.annotation)}
+        groups: dict[str, Any] = {p.name: p.annotation for p in own if is_dataclass(p.annotation)}
         taken = {name: _options_of(kind) for name, kind in groups.items()}
         own = [inner for p in own for inner in taken.get(p.name, [p])]
         common = [
@@ -166,7 +166,7 @@ def command(
             def call(talk: Talk) -> None:
                 for name, kind in groups.items():
                     chosen = {p.name: arguments.pop(p.name) for p in taken[name]}
-                    arguments[name] = _made_by(kind)(**chosen)
+                    arguments[name] = kind(**chosen)
                 function(talk, **arguments)
 
             code = _guarded(call, talk)
@@ -183,14 +183,9 @@ def command(
     return register
 
 
-def _made_by(kind: Any) -> Any:
-    """What makes one of its options: ``chosen``, or the class itself."""
-    return getattr(kind, "chosen", kind)
-
-
 def _options_of(kind: Any) -> list[inspect.Parameter]:
-    """The arguments that are annotated as options."""
-    arguments = inspect.signature(_made_by(kind), eval_str=True).parameters.values()
+    """The fields of a dataclass that are annotated as options."""
+    arguments = inspect.signature(kind, eval_str=True).parameters.values()
     return [p for p in arguments if get_origin(p.annotation) is Annotated]
 
 

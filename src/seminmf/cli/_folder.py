@@ -163,7 +163,7 @@ def run_of(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": typed(),
         "data": asdict(table.record),
-        "reading": asdict(reading),
+        "reading": reading.told(),
         "options": asdict(choice),
         "image_shape": shape,
         "title": title,

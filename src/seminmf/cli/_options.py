@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -71,27 +70,10 @@ Components = Annotated[
         "--components", "-k", metavar="INTEGER|auto", help="Number of parts; auto finds it out."
     ),
 ]
-ModelOption = Annotated[
-    Model, _model("--model", "-m", help="l21 is robust; graph, semi, nmf: least squares.")
-]
-Strength = Annotated[
-    float | None, _model(min=0, help="Of both penalties together; needs no tuning.")
-]
-Alpha = Annotated[float | None, _model(min=0, help="Weight of the graph penalty.")]
-Beta = Annotated[float | None, _model(min=0, help="Weight of the penalty on the parts.")]
-Clusters = Annotated[
-    int | None,
-    _model("--clusters", "-c", min=1, help="Number of clusters; as many as parts."),
-]
 StandardizeOption = Annotated[
     Standardize,
     _model(help="Columns: minus mean; also by deviation; or median and quartiles."),
 ]
-SolverOption = Annotated[Solver, _model(help="cd is fast, mu the paper's algorithm.")]
-InitOption = Annotated[Init, _model(help="Start.")]
-NInit = Annotated[int, _model(min=1, help="Number of starts; the best is kept.")]
-MaxIter = Annotated[int, _model(min=1, help="Most iterations of a start.")]
-Tol = Annotated[float, _model(min=0, help="Stop when the objective falls by less.")]
 Neighbors = Annotated[int, _model(min=1, help="Neighbours of a sample in the graph.")]
 TrainingOption = Annotated[
     Training, _model(help="Which of the samples model.seminmf holds: all, some, none.")
@@ -102,44 +84,8 @@ Checkpoint = Annotated[
 ]
 Seed = Annotated[int, _model(min=0, help="Same seed, same result.")]
 
-OutFolder = Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")]
-ImageShape = Annotated[
-    str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
-]
 Title = Annotated[str | None, typer.Option(help="Heading of the page.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result in the folder.")]
 
-IdOption = Annotated[str | None, _table("--id", help="Column with names of the samples.")]
-LabelsOption = Annotated[str | None, _table(help="Column with known classes.")]
-DropMissing = Annotated[bool, _table("--drop-missing", help="Leave out rows with missing values.")]
-FillOption = Annotated[Fill | None, _table(help="Fill missing values in each column.")]
-Delimiter = Annotated[
-    str | None, _table(help="Of a text file: a character, tab or space; found out if left.")
-]
-Header = Annotated[
-    bool | None, _table(help="Whether a text file names its columns; found out if left.")
-]
-Encoding = Annotated[str, _table(help="Of a text file.")]
-MaxMemory = Annotated[
-    str | None,
-    _table(metavar="SIZE", help="Read the table in parts, within so much, as in 2GB."),
-]
-Key = Annotated[
-    str | None, _table(help="Which sheet of an Excel file, array of HDF5 or a Zarr group.")
-]
-Keep = Annotated[
-    list[str] | None,
-    _table(metavar="COLUMN", help="A feature, though it looks like ids; may be repeated."),
-]
-Transpose = Annotated[
-    bool, _table("--transpose", help="Columns are the samples, as where genes are rows.")
-]
-Decimal = Annotated[str | None, _table(help="Of a text file: . or , found out if left.")]
-Comment = Annotated[str, _table(help="Leave out lines that begin like this; '' none.")]
-NaValues = Annotated[
-    list[str] | None,
-    _table(metavar="TEXT", help="It stands for a missing value; may be repeated."),
-]
 OutFile = Annotated[
     str,
     typer.Option("--out", "-o", help="File to write, by its ending; - is CSV to stdout."),
@@ -147,58 +93,90 @@ OutFile = Annotated[
 
 
 @dataclass(frozen=True)
+class Output:
+    """A folder with a page; a command with a parameter of this type has the options for it."""
+
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")]
+    image_shape: Annotated[
+        str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
+    ] = None
+    title: Title = None
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an earlier result in the folder.")
+    ] = False
+
+
+@dataclass(frozen=True)
 class Reading:
     """How to read a table; a command with a parameter of this type has the options for it."""
 
-    id: str | None = None
-    labels: str | None = None
-    missing: str = "error"
-    delimiter: str | None = None
-    header: bool | None = None
-    encoding: str = "utf-8"
-    max_memory: str | None = None
-    key: str | None = None
-    keep: Sequence[str] = ()
-    transpose: bool = False
-    decimal: str | None = None
-    comment: str = "#"
-    na_values: Sequence[str] = ()
+    id: Annotated[str | None, _table("--id", help="Column with names of the samples.")] = None
+    labels: Annotated[str | None, _table(help="Column with known classes.")] = None
+    drop_missing: Annotated[
+        bool, _table("--drop-missing", help="Leave out rows with missing values.")
+    ] = False
+    fill: Annotated[Fill | None, _table(help="Fill missing values in each column.")] = None
+    delimiter: Annotated[
+        str | None, _table(help="Of a text file: a character, tab or space; found out if left.")
+    ] = None
+    header: Annotated[
+        bool | None, _table(help="Whether a text file names its columns; found out if left.")
+    ] = None
+    encoding: Annotated[str, _table(help="Of a text file.")] = "utf-8"
+    max_memory: Annotated[
+        str | None,
+        _table(metavar="SIZE", help="Read the table in parts, within so much, as in 2GB."),
+    ] = None
+    key: Annotated[
+        str | None, _table(help="Which sheet of an Excel file, array of HDF5 or a Zarr group.")
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        _table(metavar="COLUMN", help="A feature, though it looks like ids; may be repeated."),
+    ] = None
+    transpose: Annotated[
+        bool, _table("--transpose", help="Columns are the samples, as where genes are rows.")
+    ] = False
+    decimal: Annotated[str | None, _table(help="Of a text file: . or , found out if left.")] = None
+    comment: Annotated[str, _table(help="Leave out lines that begin like this; '' none.")] = "#"
+    na_values: Annotated[
+        list[str] | None,
+        _table(metavar="TEXT", help="It stands for a missing value; may be repeated."),
+    ] = None
+    # No option of its own.
+    keeps_gaps: bool = False
+    """For a model that fills gaps itself, with what it learned in its fit."""
 
-    @classmethod
-    def chosen(
-        cls,
-        id: IdOption = None,
-        labels: LabelsOption = None,
-        drop_missing: DropMissing = False,
-        fill: FillOption = None,
-        delimiter: Delimiter = None,
-        header: Header = None,
-        encoding: Encoding = "utf-8",
-        max_memory: MaxMemory = None,
-        key: Key = None,
-        keep: Keep = None,
-        transpose: Transpose = False,
-        decimal: Decimal = None,
-        comment: Comment = "#",
-        na_values: NaValues = None,
-    ) -> Reading:
-        """What the options of a command stand for."""
-        if drop_missing and fill is not None:
+    def __post_init__(self) -> None:
+        if self.drop_missing and self.fill is not None:
             raise ValueError("--drop-missing and --fill exclude each other; choose one.")
-        missing = "drop" if drop_missing else "error" if fill is None else fill.value
-        return cls(
-            id, labels, missing, delimiter, header, encoding, max_memory, key,
-            tuple(keep or ()), transpose, decimal, comment, tuple(na_values or ()),
-        )  # fmt: skip
 
     @property
-    def fill(self) -> str | None:
-        """What a model puts in place of missing values."""
-        return self.missing if self.missing == Fill.median else None
+    def missing(self) -> str:
+        """What becomes of missing values, as `seminmf.io.read_table` takes it."""
+        if self.keeps_gaps:
+            return "keep"
+        return "drop" if self.drop_missing else "error" if self.fill is None else self.fill.value
 
     def keeping_gaps(self) -> Reading:
-        """The same for a model that fills gaps itself, with what it learned in its fit."""
-        return replace(self, missing="keep") if self.missing == Fill.median else self
+        """The same where the model fills gaps."""
+        return self if self.fill is None else replace(self, keeps_gaps=True)
+
+    def told(self) -> dict[str, Any]:
+        """Arguments for tables, as `RUN` has them."""
+        own = ("drop_missing", "fill", "keeps_gaps")
+        known = {name: value for name, value in asdict(self).items() if name not in own}
+        return {
+            **known, "missing": self.missing, "keep": self.keep or [],
+            "na_values": self.na_values or [],
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, told: dict[str, Any]) -> Reading:
+        """The inverse of `told`."""
+        known = {name: value for name, value in told.items() if name != "missing"}
+        fill = Fill.median if told["missing"] == Fill.median else None
+        return cls(**known, drop_missing=told["missing"] == "drop", fill=fill)
 
     def in_parts(self, path: str) -> bool:
         """Whether the table at a path will be read in parts."""
@@ -210,10 +188,10 @@ class Reading:
     def read(self, path: str, features: Any = None) -> Table:
         from ..io import open_table, read_table, sha256_of
 
-        options = {k: v for k, v in asdict(self).items() if k != "max_memory"}
+        options = {k: v for k, v in self.told().items() if k != "max_memory"}
         if not self.in_parts(path):
             return read_table(path, features=features, **options)
-        for name, default in asdict(Reading()).items():
+        for name, default in Reading().told().items():
             if name not in ("max_memory", "key", "keep") and options[name] != default:
                 flag = {"missing": "drop-missing and --fill", "na_values": "na-values"}.get(
                     name, name
@@ -222,7 +200,7 @@ class Reading:
                     f"--{flag} is not for tables that are read in parts, as {path} is; leave it "
                     "out, or give a table that is read as a whole (without --max-memory)."
                 )
-        table = open_table(path, key=self.key, features=features, keep=self.keep)
+        table = open_table(path, key=self.key, features=features, keep=self.keep or ())
         return replace(table, record=replace(table.record, sha256=sha256_of(path)))
 
 
@@ -259,23 +237,30 @@ def describe(talk: Talk, table: Table, of_whom: str = "the column") -> None:
 class Choice:
     """Which model to fit; a command with a parameter of this type has the options for it."""
 
-    model: ModelOption = Model.l21
-    strength: Strength = None
-    alpha: Alpha = None
-    beta: Beta = None
-    clusters: Clusters = None
+    model: Annotated[
+        Model, _model("--model", "-m", help="l21 is robust; graph, semi, nmf: least squares.")
+    ] = Model.l21
+    strength: Annotated[
+        float | None, _model(min=0, help="Of both penalties together; needs no tuning.")
+    ] = None
+    alpha: Annotated[float | None, _model(min=0, help="Weight of the graph penalty.")] = None
+    beta: Annotated[float | None, _model(min=0, help="Weight of the penalty on the parts.")] = None
+    clusters: Annotated[
+        int | None,
+        _model("--clusters", "-c", min=1, help="Number of clusters; as many as parts."),
+    ] = None
     standardize: StandardizeOption = Standardize.none
-    solver: SolverOption = Solver.cd
-    init: InitOption = Init.auto
-    n_init: NInit = 1
-    max_iter: MaxIter = 200
-    tol: Tol = 1e-4
+    solver: Annotated[Solver, _model(help="cd is fast, mu the paper's algorithm.")] = Solver.cd
+    init: Annotated[Init, _model(help="Start.")] = Init.auto
+    n_init: Annotated[int, _model(min=1, help="Number of starts; the best is kept.")] = 1
+    max_iter: Annotated[int, _model(min=1, help="Most iterations of a start.")] = 200
+    tol: Annotated[float, _model(min=0, help="Stop when the objective falls by less.")] = 1e-4
     neighbors: Neighbors = 5
     seed: Seed = 0
     # No options of their own.
     components: int = 1
     max_memory: str | None = None
-    fill: str | None = None
+    fill: Fill | None = None
 
     def __post_init__(self) -> None:
         penalties = {"--strength": self.strength, "--alpha": self.alpha, "--beta": self.beta}
@@ -325,7 +310,7 @@ class Choice:
         if self.standardize == "none" and self.fill is None:
             return clusters
         how: Any = self.standardize.value
-        return Standardized(clusters, how, fill=self.fill)  # type: ignore[arg-type]
+        return Standardized(clusters, how, fill=self.fill and self.fill.value)  # type: ignore[arg-type]
 
 
 def with_hint(table: Table, choice: Choice) -> Table:

@@ -56,7 +56,7 @@ def read_for(
     own = getattr(parts.model, "fill_", None)
     fills = own if own is not None else notes.get("medians")
     if own is not None and reading.missing == "error" and not reading.in_parts(data):
-        reading = replace(reading, missing="keep")
+        reading = replace(reading, keeps_gaps=True)
     elif reading.missing == "median" and fills is None:
         raise ValueError(
             "--fill median needs the medians of the fit, which this model does not have; fit it "

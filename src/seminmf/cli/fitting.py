@@ -37,23 +37,21 @@ def fit(
     talk: Talk,
     data: o.DataArgument,
     components: o.Components,
-    out: o.OutFolder,
+    output: o.Output,
     reading: o.Reading,
     choice: o.Choice,
     training: o.TrainingOption = o.Training.all,
     checkpoint: o.Checkpoint = None,
-    image_shape: o.ImageShape = None,
-    title: o.Title = None,
-    force: o.Force = False,
 ) -> None:
     """Factorize a table: writes model, codes, basis, clusters, outlier scores and a report."""
     number = o.components_of(components)
     choice = choice.of_parts(number or 1, reading)
-    check_target(out, force)
+    out, title = output.out, output.title
+    check_target(out, output.force)
     table = reading.keeping_gaps().read(data)
     table = o.with_hint(table, choice)
     o.describe(talk, table)
-    shape = o.image_shape_of(image_shape, table.X.shape[1])
+    shape = o.image_shape_of(output.image_shape, table.X.shape[1])
     automatic = None
     if number is None:
         choice, automatic = chosen_parts(talk, table, choice)
@@ -66,7 +64,7 @@ def fit(
     outcome = _outcome(parts, scores, seconds, stopped)
     for line in _sentences(parts, outcome):
         talk.say(line)
-    with folder(out, force) as scratch:
+    with folder(out, output.force) as scratch:
         notes = notes_of(parts, table, shape)
         fitted.save(scratch / MODEL, training=training.value, notes=notes)
         files = {"model": MODEL, **write_tables(scratch, parts, table, scores)}

@@ -49,7 +49,7 @@ def report(
             f"{path} is not the table of the fit any more: its content has changed. Give the "
             "original with --data FILE, or fit again."
         )
-    reading = Reading(**run["reading"])
+    reading = Reading.restored(run["reading"])
     if getattr(parts.model, "fill_", None) is not None:
         reading = reading.keeping_gaps()
     table = reading.read(path, list(notes["feature_names"]) if notes["named"] else None)

@@ -67,7 +67,7 @@ def _candidates(text: str | None) -> list[int] | None:
 def tune(
     talk: Talk,
     data: o.DataArgument,
-    out: o.OutFolder,
+    output: o.Output,
     reading: o.Reading,
     k: Annotated[
         str | None, typer.Option("--k", "-k", help="Numbers of parts: 2:30, 4:24:2 or 3,5,8.")
@@ -80,9 +80,6 @@ def tune(
     standardize: o.StandardizeOption = o.Standardize.none,
     neighbors: o.Neighbors = 5,
     seed: o.Seed = 0,
-    image_shape: o.ImageShape = None,
-    title: o.Title = None,
-    force: o.Force = False,
 ) -> None:
     """Find out how many parts a table has: writes curves, the chosen model and a page.
 
@@ -91,16 +88,19 @@ def tune(
     numbers = _candidates(k)
     if by_labels and reading.labels is None:
         raise ValueError("--by-labels needs --labels COLUMN.")
-    check_target(out, force)
+    out, title = output.out, output.title
+    check_target(out, output.force)
     table = reading.keeping_gaps().read(data)
     _check_whole(table, "seminmf tune")
     o.describe(talk, table)
-    shape = o.image_shape_of(image_shape, table.X.shape[1])
-    X = prepared(table.X, standardize.value, reading.fill)
+    shape = o.image_shape_of(output.image_shape, table.X.shape[1])
+    X = prepared(table.X, standardize.value, reading.fill and reading.fill.value)
     began = time.monotonic()
     try:
-        found = _selected(talk, X, _known(table) if by_labels else None, numbers, runs, jobs,
-                          neighbors, seed, unfinished(out))  # fmt: skip
+        found = _selected(
+            talk, X, _known(table) if by_labels else None, neighbors, seed, candidates=numbers,
+            n_runs=runs, n_jobs=jobs, checkpoint=unfinished(out),
+        )  # fmt: skip
     except KeyboardInterrupt:
         raise Stopped(
             f"Interrupted: what is done is in {unfinished(out)}; the same command goes on from "
@@ -114,7 +114,7 @@ def tune(
     ).of_parts(best["n_components"], reading)
     fitted = choice.estimator().fit(table.X)
     table = with_fills(Parts.of(fitted), table)
-    with folder(out, force) as scratch:
+    with folder(out, output.force) as scratch:
         files = _write(talk, scratch, fitted, found, table, X, shape, title)
         outcome = _outcome(found, time.monotonic() - began)
         run = run_of(table, reading, choice, shape, title, outcome, files)
@@ -158,10 +158,7 @@ def prepared(X: Any, how: Any, fill: Any) -> Any:
     return Standardized(SemiNMF(1, max_iter=1, tol=0), how, fill=fill).fit(X).standardize(X)
 
 
-def _selected(
-    talk: Talk, X: Any, labels: Any, numbers: list[int] | None, runs: int, jobs: int,
-    neighbors: int, seed: int, checkpoint: Path,
-) -> Any:  # fmt: skip
+def _selected(talk: Talk, X: Any, labels: Any, neighbors: int, seed: int, **settings: Any) -> Any:
     import warnings
 
     from .. import L21SemiNMF
@@ -170,10 +167,9 @@ def _selected(
     with watched(talk) as step, warnings.catch_warnings():
         # What it warns of are its doubts, which are said below.
         warnings.filterwarnings("ignore", "The evidence is weak", UserWarning)
-        return SemiNMFSelector(
-            L21SemiNMF(n_neighbors=neighbors, random_state=seed), candidates=numbers, n_runs=runs,
-            random_state=seed, n_jobs=jobs, callback=step, checkpoint=checkpoint,
-        ).fit(X, labels)  # fmt: skip
+        model = L21SemiNMF(n_neighbors=neighbors, random_state=seed)
+        selector = SemiNMFSelector(model, random_state=seed, callback=step, **settings)
+        return selector.fit(X, labels)
 
 
 def chosen_parts(talk: Talk, table: Table, choice: o.Choice) -> tuple[o.Choice, dict[str, Any]]:

@@ -97,8 +97,7 @@ def _slow_address(array: Any) -> int:
 
 def _fast_address(array: Any) -> int:
     """The pointer that an array has behind the head that all Python objects have."""
-    address: int = _number_at(id(array) + _HEAD).value
-    return address
+    return _number_at(id(array) + _HEAD).value
 
 
 _number_at, _HEAD = ctypes.c_size_t.from_address, object.__basicsize__

@@ -13,6 +13,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .simd.lanes import place_of
+
 
 def view(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
     """A C-contiguous array of this type at an address."""
@@ -35,8 +37,7 @@ def part(typing, vector, start, stop):
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vector, start, stop = arguments
-        source = context.make_array(signature.args[0])(context, builder, vector)
-        data = builder.gep(source.data, [start])
+        data = place_of(context, builder, signature.args[0], vector, start)
         return view(context, builder, signature.return_type, data, [builder.sub(stop, start)])
 
     return vector.copy(layout="C", readonly=False)(vector, types.intp, types.intp), generate
@@ -66,10 +67,9 @@ def matrix_at(typing, entries, offset, n, m):
     """The n × m numbers of ``entries`` from ``offset`` on, as a matrix."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        entries, offset, n, m = arguments
-        source = context.make_array(signature.args[0])(context, builder, entries)
-        data = builder.gep(source.data, [offset])
-        return view(context, builder, signature.return_type, data, [n, m])
+        entries, offset, *shape = arguments
+        data = place_of(context, builder, signature.args[0], entries, offset)
+        return view(context, builder, signature.return_type, data, shape)
 
     result = types.Array(entries.dtype, 2, "C")
     return result(entries, types.intp, types.intp, types.intp), generate

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.linalg as la
@@ -28,61 +28,50 @@ _SLOWDOWN = 2.5
 _ACCURACY = 1e-12
 
 
-class Compression(Protocol):
+@dataclass(frozen=True)
+class Compression:
     """X = L Qᵀ."""
 
     L: FloatArray
-
-    def lift(self, basis: FloatArray) -> FloatArray:
-        """Q Ũ: the basis in the original features."""
-
-    def lower(self, basis: FloatArray) -> FloatArray:
-        """Qᵀ U: the part of a basis that lies in the row space of X."""
+    lift: Callable[[FloatArray], FloatArray]
+    """Q Ũ: the basis in the original features."""
+    lower: Callable[[FloatArray], FloatArray]
+    """Qᵀ U: the part of a basis that lies in the row space of X."""
 
 
-class GramCompression:
-    """L from the Cholesky factorization of X Xᵀ; Q = Xᵀ L⁻ᵀ is never formed."""
+def by_gram(engine: Engine) -> Compression | None:
+    """L from the Cholesky factorization of X Xᵀ; Q = Xᵀ L⁻ᵀ is never formed.
 
-    def __init__(self, engine: Engine, factor: FloatArray) -> None:
-        self._engine = engine
-        self.L = factor
+    None where X Xᵀ is too near to singular for the factor to be accurate.
+    """
+    gram = engine.gram
+    factor, failure = la.get_lapack_funcs("potrf", (gram,))(gram, lower=1, clean=1)
+    if failure != 0:
+        return None
+    pocon = la.get_lapack_funcs("pocon", (factor,))
+    reciprocal, _ = pocon(factor, np.abs(gram).sum(axis=0).max(), uplo="L")
+    if np.finfo(gram.dtype).eps > _ACCURACY * reciprocal:
+        return None
+    L = np.ascontiguousarray(factor)
 
-    @classmethod
-    def attempt(cls, engine: Engine) -> GramCompression | None:
-        """None where X Xᵀ is too near to singular for the factor to be accurate."""
-        gram = engine.gram
-        factor, failure = la.get_lapack_funcs("potrf", (gram,))(gram, lower=1, clean=1)
-        if failure != 0:
-            return None
-        pocon = la.get_lapack_funcs("pocon", (factor,))
-        reciprocal, _ = pocon(factor, np.abs(gram).sum(axis=0).max(), uplo="L")
-        if np.finfo(gram.dtype).eps > _ACCURACY * reciprocal:
-            return None
-        return cls(engine, np.ascontiguousarray(factor))
+    def lift(basis: FloatArray) -> FloatArray:
+        combination = la.solve_triangular(L, basis, trans="T", lower=True, check_finite=False)
+        return engine.adjoint_times(np.ascontiguousarray(combination))
 
-    def lift(self, basis: FloatArray) -> FloatArray:
-        combination = la.solve_triangular(self.L, basis, trans="T", lower=True, check_finite=False)
-        return self._engine.adjoint_times(np.ascontiguousarray(combination))
+    def lower(basis: FloatArray) -> FloatArray:
+        products = engine.times(np.ascontiguousarray(basis))
+        found = la.solve_triangular(L, products, lower=True, check_finite=False)
+        return np.ascontiguousarray(found)
 
-    def lower(self, basis: FloatArray) -> FloatArray:
-        products = self._engine.times(np.ascontiguousarray(basis))
-        return np.ascontiguousarray(
-            la.solve_triangular(self.L, products, lower=True, check_finite=False)
-        )
+    return Compression(L, lift, lower)
 
 
-class HouseholderCompression:
-    """L from reflections, accurate whatever X is."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._Q, triangle = la.qr(engine.storage.X.T, mode="economic", check_finite=False)
-        self.L: FloatArray = np.ascontiguousarray(triangle.T)
-
-    def lift(self, basis: FloatArray) -> FloatArray:
-        return np.asarray(self._Q @ basis)
-
-    def lower(self, basis: FloatArray) -> FloatArray:
-        return np.asarray(self._Q.T @ basis)
+def by_reflections(engine: Engine) -> Compression:
+    """L from Householder's reflections, accurate whatever X is."""
+    Q, triangle = la.qr(engine.storage.X.T, mode="economic", check_finite=False)
+    return Compression(
+        np.ascontiguousarray(triangle.T), lambda basis: Q @ basis, lambda basis: Q.T @ basis
+    )
 
 
 @dataclass(frozen=True)
@@ -121,9 +110,8 @@ class LazyCompression:
         if m > n and not engine.sparse and engine.whole:
             cheap, dear = _patience(n, m, n_components)
             self._ways = [
-                (cheap, lambda: GramCompression.attempt(engine)),
-                (dear, lambda: HouseholderCompression(engine)),
-            ]
+                (cheap, lambda: by_gram(engine)), (dear, lambda: by_reflections(engine)),
+            ]  # fmt: skip
 
     @property
     def possible(self) -> bool:

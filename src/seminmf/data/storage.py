@@ -33,8 +33,7 @@ def row_squares(X: Any) -> FloatArray:
     """‖x_i‖² for each row."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    squares: FloatArray = np.einsum("ij,ij->i", X, X)
-    return squares
+    return np.einsum("ij,ij->i", X, X)
 
 
 class Visited:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -89,9 +90,8 @@ class Stream:
 
     def with_graph(self, size: int) -> Stream:
         """The same with a graph of so many bytes."""
-        stream = Stream(self.source, self.max_memory, size, self.unit)
-        if "survey" in self.__dict__:
-            stream.__dict__["survey"] = self.survey
+        stream = copy(self)  # with what is known of the rows by now
+        stream.graph = size
         return stream
 
     def check_memory(self, n_components: int) -> None:

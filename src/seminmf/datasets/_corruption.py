@@ -11,8 +11,6 @@ from sklearn.utils import check_array, check_random_state
 
 from ._generators import RandomState
 
-__all__ = ["add_gaussian_noise", "add_outliers"]
-
 _Rows = NDArray[np.floating[Any]]
 
 
@@ -47,8 +45,7 @@ def add_gaussian_noise(
     X = _as_floats(X)
     _check_number(sigma, "sigma", "a standard deviation", 0.0, math.inf)
     noise = check_random_state(random_state).standard_normal(X.shape)
-    noisy: NDArray[np.floating[Any]] = X + (sigma * noise).astype(X.dtype, copy=False)
-    return noisy
+    return X + (sigma * noise).astype(X.dtype, copy=False)
 
 
 def add_outliers(
@@ -149,10 +146,7 @@ _KINDS = {
 
 def _as_floats(X: ArrayLike) -> NDArray[np.floating[Any]]:
     """Return a finite two-dimensional floating point copy of `X`, or say what is wrong with it."""
-    floats: NDArray[np.floating[Any]] = check_array(
-        X, dtype=(np.float64, np.float32), order="C", copy=True, input_name="X"
-    )
-    return floats
+    return check_array(X, dtype=(np.float64, np.float32), order="C", copy=True, input_name="X")
 
 
 def _check_number(value: float, name: str, meaning: str, low: float, high: float) -> None:

@@ -13,8 +13,6 @@ from typing import Any
 from ._formats import content_sha256, read_stream, unpack
 from ._registry import DatasetInfo, Source, dataset_info
 
-__all__ = ["cache_folder", "fetch", "locate"]
-
 ENVIRONMENT_VARIABLE = "SEMINMF_DATA"
 RETRIES = 2  # further attempts per address, after the first
 TIMEOUT = (10, 60)  # seconds to connect, and between two pieces of the answer

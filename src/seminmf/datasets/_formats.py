@@ -19,8 +19,6 @@ from sklearn.datasets import load_svmlight_file
 
 from ._registry import DatasetInfo
 
-__all__ = ["content_sha256", "read_dataset", "read_stream", "unlzw", "unpack"]
-
 Table = tuple[NDArray[Any], NDArray[Any]]
 
 # What the standard library and NumPy raise on damaged files.

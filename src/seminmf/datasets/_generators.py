@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-__all__ = ["RandomState", "base_waves", "make_waveform"]
-
 RandomState = int | np.random.RandomState | None
 
 N_POINTS = 21
@@ -79,5 +77,4 @@ def make_waveform(
 def base_waves() -> NDArray[np.float64]:
     """Return the three triangular waves h1, h2, h3, one per row, shape (3, 21)."""
     points = np.arange(1.0, N_POINTS + 1)
-    waves: NDArray[np.float64] = np.maximum(6.0 - np.abs(points - _PEAKS), 0.0)
-    return waves
+    return np.maximum(6.0 - np.abs(points - _PEAKS), 0.0)

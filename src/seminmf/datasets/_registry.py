@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["DATASETS", "DatasetInfo", "Source", "available", "dataset_info"]
-
 Format = Literal["delimited", "digits", "libsvm", "cifar"]
 
 

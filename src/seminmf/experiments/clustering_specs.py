@@ -19,8 +19,6 @@ from .models import (
 from .paper import DATASETS, paper_grid, paper_table
 from .runs import Run, Size, Spec, Value
 
-__all__ = ["ALPHAS", "BETAS", "CLUSTERING_SPECS", "algorithm", "cluster_run", "paper_models"]
-
 ALPHAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 BETAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 ITERATIONS = 500
@@ -156,21 +154,19 @@ def _versions(size: Size) -> list[Run]:
     ]  # fmt: skip
 
 
-_TITLES = {"ionosphere": "Ionosphere", "waveform": "Waveform", "uspst": "USPST"}
-
 CLUSTERING_SPECS = [
     *(
         Spec(f"table-{d}", f"Clustering performance on {t}", "Section 4.2", partial(_table, d))
-        for d, t in _TITLES.items()
+        for d, t in DATASETS.items()
     ),
     Spec("grsnf-grid", "GR SNF's α and β by grid search", "Section 4.1", _tuning),
     *(
         Spec(f"noise-{d}", f"Gaussian noise on {t}", "Section 4.3", partial(_noise, d))
-        for d, t in _TITLES.items()
+        for d, t in DATASETS.items()
     ),
     *(
         Spec(f"grid-{d}", f"L2,1 SNF's α and β on {t}", "Section 4.4", partial(_grid, d))
-        for d, t in _TITLES.items()
+        for d, t in DATASETS.items()
     ),
     Spec("uspst-versions", "USPST table with the images of zip.test", "ours", _versions),
 ]

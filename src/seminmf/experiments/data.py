@@ -12,8 +12,6 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ..datasets import fetch, load_cifar10_test, load_ionosphere, load_uspst, load_waveform
 
-__all__ = ["LOADERS", "low_rank_matrix", "prepare", "seed_for", "subset", "table", "uniform_matrix"]
-
 SHARE = 0.9  # of the samples that a run sees, as in the paper
 
 LOADERS: dict[str, Callable[[], tuple[Any, IntArray]]] = {
@@ -86,5 +84,4 @@ def low_rank_matrix(
     basis = rng.uniform(-1, 1, (n_features, k))
     codes = rng.uniform(0, 1, (n_samples, k))
     noise = rng.standard_normal((n_samples, n_features))
-    matrix: FloatArray = codes @ basis.T + sigma * noise
-    return matrix
+    return codes @ basis.T + sigma * noise

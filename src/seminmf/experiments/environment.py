@@ -10,8 +10,6 @@ from functools import lru_cache
 
 from ..models.persistence import package_version
 
-__all__ = ["environment", "environment_id"]
-
 _PACKAGES = ("seminmf", "numpy", "scipy", "scikit-learn", "numba")
 
 

@@ -18,8 +18,6 @@ from .runs import Run
 from .store import Row, Store
 from .tasks import TASKS
 
-__all__ = ["Outcome", "execute", "missing", "perform"]
-
 # A run that fails in one of these ways is a result: the row says so instead of scores.
 _FAILURES = (FloatingPointError, np.linalg.LinAlgError)
 

@@ -8,9 +8,6 @@ from typing import Any
 from .. import NMF, GraphSemiNMF, L21SemiNMF, SemiNMF
 from .runs import Value
 
-__all__ = ["GR_PAIRS", "KMEANS", "LABELS", "PAPER_K", "PAPER_PAIRS", "WEAKER", "default_setting",
-           "make_estimator"]  # fmt: skip
-
 SNF, GR_SNF, L21_SNF, PLAIN_NMF, KMEANS = "SNF", "GR SNF", "L21 SNF", "NMF", "k-means"
 _CLASSES: dict[str, Any] = {
     PLAIN_NMF: NMF,

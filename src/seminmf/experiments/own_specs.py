@@ -7,8 +7,6 @@ from .models import GR_SNF, KMEANS, L21_SNF, PAPER_K, PAPER_PAIRS, SNF, default_
 from .paper import DATASETS
 from .runs import Run, Size, Spec, Value
 
-__all__ = ["OWN_SPECS"]
-
 FRACTIONS = (0.0, 0.05, 0.1, 0.2, 0.3)
 STRENGTHS = (
     *(1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4),

@@ -7,9 +7,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-__all__ = ["DATASETS", "SIGMA_USPST", "noisy_uspst", "paper_grid", "paper_table"]
-
-DATASETS = ("ionosphere", "waveform", "uspst")
+# By what people call them.
+DATASETS = {"ionosphere": "Ionosphere", "waveform": "Waveform", "uspst": "USPST"}
 SIGMA_USPST = 0.3
 
 Cell = tuple[float, float]
@@ -18,8 +17,7 @@ Cell = tuple[float, float]
 @lru_cache(maxsize=1)
 def _numbers() -> dict[str, Any]:
     text = resources.files(__package__).joinpath("paper.json").read_text("utf-8")
-    numbers: dict[str, Any] = json.loads(text)
-    return numbers
+    return json.loads(text)
 
 
 def paper_table(dataset: str) -> dict[int, dict[str, dict[str, Cell]]]:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Run", "Size", "Spec"]
-
 Value = str | int | float
 Solver = Literal["mu", "cd"]
 

@@ -8,8 +8,6 @@ from sklearn.cluster import KMeans
 from .._types import FloatArray, IntArray
 from ..metrics import majority_accuracy, majority_labels, nmi
 
-__all__ = ["KMEANS_STARTS", "clusters_of", "scores_of"]
-
 KMEANS_STARTS = 10
 
 

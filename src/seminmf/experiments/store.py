@@ -19,8 +19,6 @@ from typing import Any
 
 from .environment import environment, environment_id
 
-__all__ = ["Store", "read_csv", "read_rows", "write_csv"]
-
 Row = dict[str, Any]
 ENVIRONMENTS = "environments"
 _FIRST_COLUMNS = ("experiment", "dataset", "model", "setting", "k", "run", "solver")

@@ -21,8 +21,6 @@ from .runs import Value
 from .scoring import clusters_of, scores_of
 from .traces import error_curve, half_steps, objective_curve, scores_in_time
 
-__all__ = ["TASKS", "cluster", "reconstruct"]
-
 Parameters = Mapping[str, Value]
 Results = list[dict[str, Any]]
 

@@ -9,8 +9,6 @@ from .models import GR_SNF, L21_SNF, PAPER_K, PAPER_PAIRS, PLAIN_NMF, SNF
 from .paper import DATASETS, SIGMA_USPST
 from .runs import Run, Size, Spec, Value
 
-__all__ = ["TRACE_SPECS"]
-
 MATRIX_RANKS = (32, 16)
 NOISE_LEVELS = (0.0, 0.02, 0.04)
 CIFAR_RANKS, CIFAR_ITERATIONS = (15, 30), 200
@@ -73,38 +71,42 @@ def _shape(size: Size) -> dict[str, Value]:
     return {"n_samples": 128, "n_features": 10_000}
 
 
+_MU: dict[str, Value] = {"solver": "mu", "init": "random"}
+
+
+def _matrix_run(
+    experiment: str, size: Size, number: int, model: str, how: dict[str, Value], count: int,
+    **matrix: Value,
+) -> Run:  # fmt: skip
+    parameters = {
+        "model": model, **matrix, **_shape(size), **how, **_no_penalty(model),
+        **_steps(size, str(how["solver"]), count),
+    }  # fmt: skip
+    return Run(experiment, "error-curve", parameters, number, 0.1 if size.quick else 2.0)
+
+
 def _random(size: Size) -> list[Run]:
-    paper: dict[str, Value] = {"solver": "mu", "init": "random"}
-    cases = [(SNF, paper), (L21_SNF, paper), *((L21_SNF, ours) for ours in _OURS)]
+    cases = [(SNF, _MU), (L21_SNF, _MU), *((L21_SNF, ours) for ours in _OURS)]
     return [
-        Run(
-            "random-matrices", "error-curve",
-            {"dataset": "uniform", "model": model, "k": k, **_shape(size), **how,
-             **_no_penalty(model), **_steps(size, str(how["solver"]))},
-            number, 0.1 if size.quick else 2.0,
-        )
+        _matrix_run("random-matrices", size, number, *case, ITERATIONS, dataset="uniform", k=k)
         for number in size.repeats(CURVE_RUNS)
         for k in MATRIX_RANKS
-        for model, how in cases
-    ]  # fmt: skip
+        for case in cases
+    ]
 
 
 def _exact(size: Size) -> list[Run]:
-    paper: dict[str, Value] = {"solver": "mu", "init": "random"}
-    cases = [(SNF, paper), (L21_SNF, paper), (L21_SNF, _OURS[0])]
+    cases = [(SNF, _MU), (L21_SNF, _MU), (L21_SNF, _OURS[0])]
     cases.append((L21_SNF, {"solver": "cd", "init": "auto"}))
     return [
-        Run(
-            "exact-matrices", "error-curve",
-            {"dataset": "low rank", "sigma": sigma, "model": model, "k": k, **_shape(size),
-             **how, **_no_penalty(model), **_steps(size, str(how["solver"]), 1000)},
-            number, 0.1 if size.quick else 2.5,
+        _matrix_run(
+            "exact-matrices", size, number, *case, 1000, dataset="low rank", k=k, sigma=sigma
         )
         for number in size.repeats(CURVE_RUNS)
         for k in MATRIX_RANKS
         for sigma in NOISE_LEVELS
-        for model, how in cases
-    ]  # fmt: skip
+        for case in cases
+    ]
 
 
 def _no_penalty(model: str) -> dict[str, Value]:
@@ -139,13 +141,11 @@ def _digits(size: Size) -> list[Run]:
     ]  # fmt: skip
 
 
-_TITLES = {"ionosphere": "Ionosphere", "waveform": "Waveform", "uspst": "USPST"}
-
 TRACE_SPECS = [
     Spec("digits-uspst", "Noisy digits, reconstructed by three models", "Section 4.3", _digits),
     *(
         Spec(f"convergence-{d}", f"J per iteration on {t}", "Section 4.5", partial(_convergence, d))
-        for d, t in _TITLES.items()
+        for d, t in DATASETS.items()
     ),
     Spec("random-matrices", "Relative error on random matrices", "Section 4.6", _random),
     Spec("exact-matrices", "Relative error on matrices V Uᵀ plus noise", "Section 4.6", _exact),

@@ -17,18 +17,17 @@ from .scoring import clusters_of, scores_of
 if TYPE_CHECKING:
     from ..solve.loop import Progress
 
-__all__ = ["error_curve", "half_steps", "objective_curve", "scores_in_time", "shown_iterations"]
-
 Parameters = Mapping[str, Value]
 Results = list[dict[str, Any]]
+_POINTS = 40  # of a curve, about
 _BLOCK = 1000  # rows of X per step of a residual
 _EXACT = 1e-6  # a sample whose residual is below this share of its length is fitted exactly
 _FLOOR = 1e-10  # the paper's ε
 
 
-def shown_iterations(last: int, points: int = 40) -> list[int]:
+def shown_iterations(last: int) -> list[int]:
     """Iterations to keep of a curve: every one at first, then ever fewer, and the last."""
-    spaced = np.unique(np.round(np.geomspace(1, last, points)).astype(int))
+    spaced = np.unique(np.round(np.geomspace(1, last, _POINTS)).astype(int))
     return sorted({*range(1, min(10, last) + 1), *spaced.tolist()})
 
 

@@ -35,8 +35,7 @@ EXACT_SAMPLES = 10_000
 def index_of_features(features: Any, n_neighbors: int, *, approximate: bool) -> Search:
     """An index of samples by their features, an n × d array (exact search takes CSR as well)."""
     kind: Any = Approximate if approximate else Exact
-    search: Search = kind(features, n_neighbors)
-    return search
+    return kind(features, n_neighbors)
 
 
 @dataclass(frozen=True)

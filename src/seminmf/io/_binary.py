@@ -21,18 +21,13 @@ _MATRIX_KEYS = ("X", "data", "arr_0")
 _NAME_KEYS = ("feature_names", "columns", "var_names")
 
 
-@guarded
+@guarded("a Parquet file")
 def read_parquet(path: str, format: Format) -> Raw:
     """Columns of a Parquet file; an index that pandas wrote is a column too."""
     pandas = pandas_for("Parquet files")
-    arrow = need("pyarrow", "Parquet files")
-    try:
-        told = need("pyarrow.parquet", "Parquet files").read_metadata(path)
-        check_room(path, 8 * told.num_rows * told.num_columns)
-        frame = pandas.read_parquet(path, engine="pyarrow")
-    except (arrow.ArrowInvalid, arrow.ArrowException, OSError) as error:
-        raise TableError(f"{path} is not a Parquet file, or is damaged: {told_by(error)}") from None
-    return frame_columns(frame, format)
+    told = need("pyarrow.parquet", "Parquet files").read_metadata(path)
+    check_room(path, 8 * told.num_rows * told.num_columns)
+    return frame_columns(pandas.read_parquet(path, engine="pyarrow"), format)
 
 
 def frame_columns(frame: Any, format: Format) -> Raw:
@@ -55,7 +50,7 @@ def frame_columns(frame: Any, format: Format) -> Raw:
     return raw
 
 
-@guarded
+@guarded()
 def read_npy(path: str, format: Format) -> Raw:
     """A matrix, or the columns of a structured array."""
     try:
@@ -92,7 +87,7 @@ def matrix_of(path: str, array: Any) -> Any:
     return array
 
 
-@guarded
+@guarded()
 def read_npz(path: str, format: Format) -> Raw:
     """A sparse matrix of SciPy, or the matrix X with other arrays beside it."""
     import scipy.sparse as sp
@@ -128,21 +123,17 @@ def read_npz(path: str, format: Format) -> Raw:
     return Raw(format, columns, matrix, names)
 
 
-@guarded
+@guarded("a Matrix Market file")
 def read_mtx(path: str, format: Format) -> Raw:
     """Matrix Market: sparse (coordinate) or dense (array)."""
     import scipy.io
     import scipy.sparse as sp
 
-    try:
-        content = Path(path).read_bytes()
-        if format.gzip:
-            content = unzipped(path, content)
-        _check_mtx(path, content)
-        matrix = scipy.io.mmread(io.BytesIO(content), spmatrix=False)
-    except (ValueError, EOFError, OSError, zlib.error, OverflowError) as error:
-        reason = told_by(error)
-        raise TableError(f"{path} is not a Matrix Market file, or is damaged: {reason}") from None
+    content = Path(path).read_bytes()
+    if format.gzip:
+        content = unzipped(path, content)
+    _check_mtx(path, content)
+    matrix = scipy.io.mmread(io.BytesIO(content), spmatrix=False)
     if matrix.dtype.kind == "c":
         raise TableError(f"{path} holds complex numbers; real ones are needed.")
     return Raw(format, {}, sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix))

@@ -9,24 +9,22 @@ import scipy.sparse as sp
 
 from .._optional import need
 from .._words import counted
+from ..sources.opening import stored_as
 from ._binary import matrix_of
 from ._strangers import check_room, guarded
-from ._table import Format, Raw, TableError, told_by
+from ._table import Format, Raw, TableError
 
 
-@guarded
+@guarded("an H5AD file")
 def read_h5ad(path: str, format: Format) -> Raw:
     """``X`` with the names of ``var`` and the columns of ``obs``."""
     h5py = need("h5py", "H5AD files")
-    try:
-        with h5py.File(path, "r") as file:
-            if "X" not in file:
-                raise TableError(f"{path} has no X; save the AnnData object with its matrix.")
-            matrix = _matrix(path, file["X"])
-            obs, obs_index = _frame(file["obs"]) if "obs" in file else ({}, None)
-            _, var_index = _frame(file["var"]) if "var" in file else ({}, None)
-    except (OSError, KeyError, RuntimeError, TypeError) as error:
-        raise TableError(f"{path} is not an H5AD file, or is damaged: {told_by(error)}") from None
+    with h5py.File(path, "r") as file:
+        if "X" not in file:
+            raise TableError(f"{path} has no X; save the AnnData object with its matrix.")
+        matrix = _matrix(path, file["X"])
+        obs, obs_index = _frame(file["obs"]) if "obs" in file else ({}, None)
+        _, var_index = _frame(file["var"]) if "var" in file else ({}, None)
     for what, index, length in (("obs", obs_index, 0), ("var", var_index, 1)):
         if index is not None and len(index) != matrix.shape[length]:
             raise TableError(
@@ -38,11 +36,10 @@ def read_h5ad(path: str, format: Format) -> Raw:
 
 
 def _matrix(path: str, node: Any) -> Any:
-    kind = _text(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "array")))
     if hasattr(node, "shape"):
         check_room(path, node.nbytes)
         return matrix_of(path, node[()])
-    shape = tuple(node.attrs.get("shape", node.attrs.get("h5sparse_shape", ())))
+    kind, shape = stored_as(node)
     cls = sp.csc_array if kind.startswith("csc") else sp.csr_array
     check_room(path, sum(node[name].nbytes for name in ("data", "indices", "indptr")))
     parts = tuple(node[name][()] for name in ("data", "indices", "indptr"))

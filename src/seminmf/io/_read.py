@@ -212,7 +212,7 @@ def _check_file(name: str) -> None:
         raise TableError(f"{name} is empty.")
 
 
-@guarded
+@guarded()
 def _select(
     source: str,
     raw: Raw,

@@ -16,6 +16,7 @@ from ._table import TableError, name_of
 
 _Rest = ParamSpec("_Rest")
 _Result = TypeVar("_Result")
+_Reader = Callable[Concatenate[str, _Rest], _Result]
 # Bytes that are unpacked at a time.
 _PIECE = 2**24
 
@@ -63,22 +64,28 @@ def unzipped(path: str, content: bytes) -> bytes:
 
 
 def guarded(
-    reader: Callable[Concatenate[str, _Rest], _Result],
-) -> Callable[Concatenate[str, _Rest], _Result]:
-    """A reader that takes the name of a file first, and raises nothing but our errors."""
+    what: str = "",
+) -> Callable[[_Reader[_Rest, _Result]], _Reader[_Rest, _Result]]:
+    """Have a reader of ``what``, which takes the name of a file first, raise only our errors."""
+    wrong = f"is not {what}, or is damaged" if what else "is damaged"
 
-    @functools.wraps(reader)
-    def reading(path: str, /, *rest: _Rest.args, **more: _Rest.kwargs) -> _Result:
-        try:
-            return reader(path, *rest, **more)
-        except (TableError, ImportError):
-            raise
-        except MemoryError as error:
-            raise TableError(f"{name_of(path)} does not fit in memory; is it damaged?") from error
-        except Exception as error:  # whatever another library stumbles over
-            raise TableError(f"{name_of(path)} is damaged: {_reason(error)}") from error
+    def decorated(reader: _Reader[_Rest, _Result]) -> _Reader[_Rest, _Result]:
+        @functools.wraps(reader)
+        def reading(path: str, /, *rest: _Rest.args, **more: _Rest.kwargs) -> _Result:
+            try:
+                return reader(path, *rest, **more)
+            except (TableError, ImportError):
+                raise
+            except MemoryError as error:
+                raise TableError(
+                    f"{name_of(path)} does not fit in memory; is it damaged?"
+                ) from error
+            except Exception as error:  # whatever another library stumbles over
+                raise TableError(f"{name_of(path)} {wrong}: {_reason(error)}") from error
 
-    return reading
+        return reading
+
+    return decorated
 
 
 def _reason(error: Exception) -> Any:

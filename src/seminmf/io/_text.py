@@ -42,7 +42,7 @@ class TextOptions:
     encoding: str = "utf-8"
 
 
-@guarded
+@guarded()
 def read_text(
     path: str, format: Format, as_text: tuple[str, ...], known: tuple[str, ...], given: TextOptions
 ) -> Raw:

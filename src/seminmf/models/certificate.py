@@ -11,8 +11,6 @@ from sklearn.utils import check_random_state
 
 from .._types import FloatArray, IntArray
 
-__all__ = ["matched_cosines", "stability_of"]
-
 
 def matched_cosines(parts: FloatArray, others: FloatArray) -> FloatArray:
     """Of each row of ``parts`` with its partner among ``others``, matched one to one.

@@ -190,25 +190,21 @@ def _read_members(
     )
     total = sum(info.file_size for info in members.values())
     if HEADER not in members or len(members) != len(archive.infolist()):
-        raise ModelFileError(
-            f"{file} is not a valid model file: it has no header, or a name twice."
-        )
+        raise ValueError("it has no header, or a name twice.")
     if not stored or total > size:
-        raise ModelFileError(
-            f"{file} is not a valid model file: its members claim more than the file holds."
-        )
+        raise ValueError("its members claim more than the file holds.")
     header = _read_header(file, archive.read(HEADER))
     entries = header["arrays"]
     if set(entries) != set(members) - {HEADER}:
         odd = sorted(set(entries) ^ (set(members) - {HEADER}))[0]
         where = "is missing" if odd in entries else "does not belong there"
-        raise ModelFileError(f"{file} is not a valid model file: {odd!r} {where}.")
+        raise ValueError(f"{odd!r} {where}.")
     arrays = {}
     for name, entry in entries.items():
         try:
             arrays[name] = _read_array(archive.read(name), entry)
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{file} is not a valid model file: {name}: {error}") from error
+            raise ValueError(f"{name}: {error}") from error
     return header, arrays
 
 
@@ -231,9 +227,7 @@ def _read_header(file: Path, text: bytes) -> dict[str, Any]:
     except ModelFileError:
         raise
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(
-            f"{file} is not a valid model file: its header: {type(error).__name__}: {error}"
-        ) from error
+        raise ValueError(f"its header: {type(error).__name__}: {error}") from error
     return dict(header)
 
 

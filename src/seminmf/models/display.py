@@ -10,8 +10,6 @@ from sklearn.base import BaseEstimator
 
 from .._types import FloatArray
 
-__all__ = ["Displayed", "sparkline"]
-
 _WIDTH, _HEIGHT = 120, 28
 
 
@@ -40,8 +38,7 @@ class Displayed(BaseEstimator):
     @cache
     def _get_param_names(cls) -> list[str]:
         """By the signature, once: to read it takes scikit-learn most of the time of a clone."""
-        names: list[str] = super()._get_param_names()
-        return names
+        return super()._get_param_names()
 
     def _outcome(self) -> list[str]:
         """The words of the summary; none before a fit."""

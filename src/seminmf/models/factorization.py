@@ -191,8 +191,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
             return lazy_codes(X, self._projector)
         X = check_samples(self, X, self.max_memory, reset=False)
-        codes: FloatArray = self._projector.codes(X)
-        return codes
+        return self._projector.codes(X)
 
     def outlier_scores(self, X: Any) -> FloatArray:
         """How far out samples are: their distances from what the other samples say of them.

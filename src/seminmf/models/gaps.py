@@ -9,8 +9,6 @@ import scipy.sparse as sp
 
 from .._types import FloatArray, IntArray
 
-__all__ = ["column_medians", "filled", "find_gaps"]
-
 
 def find_gaps(X: Any) -> tuple[IntArray, IntArray]:
     """Rows and columns of the values that are no finite numbers."""

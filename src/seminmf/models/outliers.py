@@ -79,8 +79,7 @@ def _reference(model: Any) -> Reference:
             X = np.ascontiguousarray(X)  # rows are taken many times, which is slow from columns
         fitted = _fitted(model, codes, projector.residuals(X, codes))
         model._outlier_reference = refer(X, fitted, index, getattr(model, "_links", None))
-    reference: Reference = model._outlier_reference
-    return reference
+    return model._outlier_reference
 
 
 def _is_training_set(model: Any, X: Any) -> bool:

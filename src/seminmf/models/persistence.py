@@ -33,8 +33,6 @@ from .container import (
 )
 from .validation import check_choice, check_integer
 
-__all__ = ["ModelFileError", "Saveable", "load", "load_with_notes"]
-
 _CLASSES: dict[str, type[Saveable]] = {}
 # Modules with classes of the package. They import this one, and are imported when a file names a
 # class that is not known yet: opening a file may be the first thing that is done.

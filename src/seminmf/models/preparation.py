@@ -61,8 +61,7 @@ def _divided(X: Any, numbers: FloatArray) -> Any:
 
 def _has(method: str) -> Callable[[_Method], _Method]:
     """The wrapper has a method where the model has it."""
-    found: Callable[[_Method], _Method] = available_if(lambda self: hasattr(self.model, method))
-    return found
+    return available_if(lambda self: hasattr(self.model, method))
 
 
 class Standardized(Saveable, BaseEstimator):
@@ -185,22 +184,19 @@ class Standardized(Saveable, BaseEstimator):
     def transform(self, X: Any) -> FloatArray:
         """What the model's ``transform`` gives, for samples in their original units."""
         samples = self.standardize(X)
-        found: FloatArray = self.model_.transform(samples)
-        return found
+        return self.model_.transform(samples)
 
     @_has("predict")
     def predict(self, X: Any) -> IntArray:
         """Clusters of samples given in their original units."""
         samples = self.standardize(X)
-        labels: IntArray = self.model_.predict(samples)
-        return labels
+        return self.model_.predict(samples)
 
     @_has("outlier_scores")
     def outlier_scores(self, X: Any) -> FloatArray:
         """Outlier scores of samples given in their original units; those of the model."""
         samples = self.standardize(X)
-        scores: FloatArray = self.model_.outlier_scores(samples)
-        return scores
+        return self.model_.outlier_scores(samples)
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         state.setdefault("fill_", None)  # not in files from before gaps could be filled

@@ -47,9 +47,12 @@ def check_samples(
     source = source_of(X, mapped=most is not None)
     if source is not None:
         return _check_source(estimator, source, most, reset)
-    if reset:
-        return _check_array(estimator, X, gaps)
-    return _validated(estimator, X, gaps, reset=False)
+    if not reset:
+        return _validated(estimator, X, gaps, reset=False)
+    if _is_taken(estimator, X, 2):
+        estimator.n_features_in_ = X.shape[1]
+        return X
+    return _validated(estimator, X, gaps, ensure_min_samples=2)
 
 
 def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> Any:
@@ -250,14 +253,6 @@ def _check_source(estimator: Any, source: Any, max_memory: int | None, reset: bo
                 f"was {estimator.feature_names_in_[other[0]]!r}."
             )
     return Stream(source, max_memory)
-
-
-def _check_array(estimator: Any, X: Any, gaps: bool = False) -> Any:
-    """X as an array or CSR, with scikit-learn's errors for what it does not take."""
-    if _is_taken(estimator, X, 2):
-        estimator.n_features_in_ = X.shape[1]
-        return X
-    return _validated(estimator, X, gaps, ensure_min_samples=2)
 
 
 def _is_taken(estimator: Any, X: Any, least: int) -> bool:

@@ -12,8 +12,6 @@ from .validation import check_flag, check_integer
 if TYPE_CHECKING:
     from ..solve.loop import Callback, Progress
 
-__all__ = ["watched"]
-
 _log = logging.getLogger("seminmf")
 _Show = Callable[["Progress"], None]
 

@@ -38,8 +38,7 @@ _UNUSED = {8: 1e-200, 4: 1e-30}
 def lengths_of(U: FloatArray) -> FloatArray:
     """Of the vectors of a basis, in double precision, whose range their squares do not leave."""
     exact = U.astype(np.float64, copy=False)
-    lengths: FloatArray = np.sqrt((exact * exact).sum(axis=0))
-    return lengths
+    return np.sqrt((exact * exact).sum(axis=0))
 
 
 class Basis:
@@ -64,8 +63,7 @@ class Basis:
         return cls(U, omega, lengths, float(lengths.sum()))
 
     def ridge(self, beta: float, floor: float) -> FloatArray:
-        ridge: FloatArray = 0.5 * beta / np.maximum(self.lengths, floor)
-        return ridge
+        return 0.5 * beta / np.maximum(self.lengths, floor)
 
 
 class BasisRule(Protocol):
@@ -84,8 +82,7 @@ def _singular_step(moment: FloatArray, system: FloatArray) -> FloatArray:
     tolerance = RANK_TOLERANCE if moment.itemsize == 8 else SINGLE_RANK_TOLERANCE
     keep = values > tolerance * values[-1]
     vectors = scale[:, None] * vectors[:, keep]
-    solution: FloatArray = (moment @ vectors) / values[keep] @ vectors.T
-    return solution
+    return (moment @ vectors) / values[keep] @ vectors.T
 
 
 class LeastSquaresBasis:

@@ -88,10 +88,7 @@ class Loss(Part):
         self, lengths: FloatArray, share: FloatArray | None = None, floor: float = 0.0
     ) -> tuple[float, FloatArray]:
         """Σ share · ρ(length), and share · w(length) with lengths not below ``floor``."""
-        found: tuple[float, FloatArray] = measures().measure_lengths(
-            self.block(lengths.dtype), lengths, share, floor
-        )
-        return found
+        return measures().measure_lengths(self.block(lengths.dtype), lengths, share, floor)
 
     def total(self, lengths: FloatArray, share: FloatArray | None = None) -> float:
         """Σ share · ρ(length)."""

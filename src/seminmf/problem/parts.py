@@ -63,13 +63,12 @@ class Part(BaseEstimator):
 
     def with_scale(self, scale: float) -> Self:
         """The same with this number for what is left to the data."""
-        found: Self = type(self)(
+        return type(self)(
             **{
                 name: scale if isinstance(value, str) and value == "auto" else value
                 for name, value in self.get_params(deep=False).items()
             }
         )
-        return found
 
     def numbers(self) -> tuple[float, ...]:
         """The parameters as finite numbers."""

@@ -47,10 +47,7 @@ class CodesPenalty(Part):
         self, codes: FloatArray, share: FloatArray | None = None
     ) -> tuple[float, FloatArray]:
         """Σ share · π(v) over all codes, and the shift of each."""
-        found: tuple[float, FloatArray] = measures().penalize_codes(
-            self.block(codes.dtype), codes, share
-        )
-        return found
+        return measures().penalize_codes(self.block(codes.dtype), codes, share)
 
     def check(self) -> None:
         """Refuse what the solver cannot lower, before any work."""

@@ -10,8 +10,6 @@ from .._types import FloatArray
 from .model.drawing import Frame, padded, ticks
 from .model.markup import number
 
-__all__ = ["Curve", "curve"]
-
 # Names below the axis, at most.
 _MOST_NAMES = 14
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from .style import Theme, figure_style, to_svg
 
-__all__ = ["Cell", "Document", "Drawing", "Section", "Table"]
-
 
 @dataclass(frozen=True)
 class Cell:

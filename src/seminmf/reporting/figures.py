@@ -6,15 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..experiments.models import LABELS
+from ..experiments.paper import DATASETS
 from .style import MARKERS, Theme, pyplot
 from .summary import Row, curve, group, select, spread
 
-__all__ = ["convergence", "errors", "noise", "noisy_errors", "outliers", "path", "solvers"]
-
 NAMES = {
-    "ionosphere": "Ionosphere",
-    "waveform": "Waveform",
-    "uspst": "USPST",
+    **DATASETS,
     "uspst_zip": "USPST (zip.test)",
     "cifar10": "CIFAR-10",
     "uniform": "tiny random problems",

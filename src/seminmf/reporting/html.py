@@ -8,8 +8,6 @@ from html import escape
 from .document import Document, Drawing, Section, Table
 from .style import DARK, LIGHT
 
-__all__ = ["to_html"]
-
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --faint: #666; --line: #ddd;
   --good: #00604a; --bad: #a33b00; --stripe: #f6f6f4; }

@@ -12,8 +12,6 @@ from .figures import NAMES, panels
 from .style import Theme
 from .summary import Row, group, select, spread
 
-__all__ = ["collapse", "digits", "grid"]
-
 _SHOWN = ("SNF", "GR SNF", "L21 SNF", "noisy", "original")
 _TITLES = {**LABELS, "noisy": "with noise", "original": "original"}
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from .document import Document, Drawing, Table
 from .style import LIGHT
 
-__all__ = ["to_markdown"]
-
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
 _MARKS = {"outside": "**", "best": "**"}
 

@@ -16,8 +16,6 @@ from .html import to_html
 from .markdown import to_markdown
 from .summary import Row, select
 
-__all__ = ["results_document", "write_results"]
-
 Rows = dict[str, list[Row]]
 
 _OTHER_K = (

@@ -10,10 +10,6 @@ from typing import Any
 
 from .._optional import need
 
-__all__ = [
-    "DARK", "DIVERGING", "GREY", "LIGHT", "MARKERS", "Theme", "figure_style", "pyplot", "to_svg",
-]  # fmt: skip
-
 _ORANGE, _SKY, _GREEN, _BLUE, _VERMILION, _PURPLE = (
     *("#E69F00", "#56B4E9", "#009E73"),
     *("#0072B2", "#D55E00", "#CC79A7"),

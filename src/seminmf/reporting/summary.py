@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-__all__ = ["Comparison", "Spread", "compare", "group", "select", "spread"]
 
 Row = dict[str, Any]
 LEAST_TOLERANCE = 1.5  # points
@@ -90,10 +88,8 @@ def compare(rows: Iterable[Row], column: str, paper: tuple[float, float]) -> Com
     return None if ours is None else Comparison(ours, paper)
 
 
-def curve(
-    rows: Iterable[Row], x: str, y: str, reduce: Callable[[list[float]], float] | None = None
-) -> tuple[list[float], list[float]]:
-    """Mean (or ``reduce``) of a column at each value of another, over the runs."""
+def curve(rows: Iterable[Row], x: str, y: str) -> tuple[list[float], list[float]]:
+    """Mean of a column at each value of another, over the runs."""
     points: dict[float, list[float]] = {}
     for row in rows:
         if x in row and y in row:
@@ -101,8 +97,7 @@ def curve(
     most = max(map(len, points.values()), default=0)
     # Runs that stopped early would make the mean jump: keep the part that all have.
     xs = sorted(value for value, found in points.items() if len(found) == most)
-    take = reduce or (lambda values: math.fsum(values) / len(values))
-    return xs, [take(points[value]) for value in xs]
+    return xs, [math.fsum(points[value]) / len(points[value]) for value in xs]
 
 
 def best_pair(rows: Iterable[Row]) -> tuple[float, float] | None:

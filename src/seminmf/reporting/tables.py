@@ -8,17 +8,6 @@ from .document import Cell, Table
 from .figures import NAMES
 from .summary import Comparison, Row, Spread, best_pair, compare, group, select, spread
 
-__all__ = [
-    "defaults_table",
-    "half_steps_table",
-    "matrices_table",
-    "noise_table",
-    "outside",
-    "performance_table",
-    "tuning_table",
-    "versions_table",
-]
-
 MODELS = ("SNF", "GR SNF", "L21 SNF")
 SCORES = ("ACC", "NMI")
 

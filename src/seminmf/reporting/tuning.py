@@ -17,8 +17,6 @@ from .model.page import tiles_box, whole_page
 from .model.pictures import Scale, shrunk
 from .model.sections import Section
 
-__all__ = ["tuning_page"]
-
 # So many numbers of parts are shown beside each other, and so many parts of each.
 _MOST_ROWS, _MOST_PARTS = 5, 24
 _LONGEST_SIDE = 64

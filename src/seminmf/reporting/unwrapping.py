@@ -13,8 +13,6 @@ from .._types import FloatArray
 from ..embedding import Map, code_map, neighbour_map
 from ..models.reading import metric_root
 
-__all__ = ["Unwrapped", "sample_map", "unwrap"]
-
 # Up to so many samples the neighbours of the fit lay them out in some seconds.
 _MOST_LAID_OUT = 30_000
 # Neighbours are looked for among these where the fit had none.

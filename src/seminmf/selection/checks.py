@@ -11,8 +11,6 @@ from sklearn.base import BaseEstimator
 from ..models.samples import check_samples, refuse_elsewhere
 from ..models.validation import check_integer, check_seed
 
-__all__ = ["check_array", "check_candidates", "check_folds", "drawn_seed", "told_of"]
-
 
 def check_array(X: Any, doing: str) -> Any:
     """X as an array or CSR in memory."""

@@ -27,8 +27,6 @@ from .checks import check_array, check_candidates, check_folds, drawn_seed, told
 from .evidence import ComponentsChoice, chosen_by, lengths_of
 from .work import Step, Work, working
 
-__all__ = ["ComponentsChoice", "ForetellingPlan", "choose_components", "usual_candidates"]
-
 # If nobody says how many parts there may be: so many first, and then more as long as that is not
 # enough, up to the second number.
 _USUAL_MOST, _LIMIT = 20, 60

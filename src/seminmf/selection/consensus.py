@@ -15,8 +15,6 @@ from ..models.certificate import matched_cosines
 from ..models.clustering import FactorKMeans
 from ..models.reading import Reading
 
-__all__ = ["consensus_model", "rand_index"]
-
 
 def consensus_model(
     X: Any, model: FactorKMeans, labels: IntArray, parts: list[FloatArray]

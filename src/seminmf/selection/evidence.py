@@ -11,8 +11,6 @@ from .._types import FloatArray
 from ..outliers import outlier_threshold
 from .blocks import Blocks
 
-__all__ = ["ComponentsChoice", "chosen_by", "lengths_of"]
-
 # So many standard errors from the best number of parts is the interval.
 _INTERVAL = 2.0
 _NOTHING = (

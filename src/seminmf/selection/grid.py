@@ -17,8 +17,6 @@ from ..models.clustering import FactorKMeans
 from .path import FACTORS, followed
 from .work import Work
 
-__all__ = ["check_labels", "check_scorer", "search"]
-
 # Numbers of parts, and strengths, of the coarse grid.
 _COARSE = 5
 _COARSELY, _FINELY = "coarse grid", "finer grid"

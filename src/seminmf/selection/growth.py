@@ -21,9 +21,6 @@ from ..solve.finishing import exact_codes
 from ..solve.loop import run
 from ..solve.plan import code_length, code_square, floors_for, scheme_of
 
-__all__ = ["Growth", "grown_parts"]
-
-
 Factors = tuple[FloatArray, FloatArray]
 """Basis and codes."""
 
@@ -107,8 +104,7 @@ def _leading(rows: FloatArray, count: int) -> FloatArray:
     if rows.shape[0] >= rows.shape[1]:
         return np.linalg.eigh(rows.T @ rows)[1][:, : -count - 1 : -1]
     combinations = np.linalg.eigh(rows @ rows.T)[1][:, : -count - 1 : -1]
-    found: FloatArray = np.linalg.qr(rows.T @ combinations)[0]
-    return found
+    return np.linalg.qr(rows.T @ combinations)[0]
 
 
 def grown_parts(X: Any, candidates: list[int]) -> dict[int, FloatArray]:

@@ -24,8 +24,6 @@ from .path import FACTORS, check_estimator, check_strength, check_strengths, fol
 from .stability import check_clusters, check_subsamples, steadiness
 from .work import Step, Work, working
 
-__all__ = ["SemiNMFSelector"]
-
 # Share of the samples in each fit of the stability.
 _SUBSAMPLE = 0.8
 # Runs that agree less than this, or parts that are found again less, are no firm ground.

@@ -22,8 +22,6 @@ from .checks import check_array, drawn_seed, told_of
 from .consensus import consensus_model, rand_index
 from .work import Step, Work, working
 
-__all__ = ["Stability", "check_clusters", "stability", "steadiness"]
-
 # Of more samples the consensus matrix has so many, drawn at random.
 _MOST_SAMPLES = 1_000
 # Bounds of the confidence interval, and how often runs are drawn anew for it.

@@ -58,8 +58,7 @@ class Work:
 
     def known(self, what: str, name: str) -> dict[str, Any] | None:
         """The results of a piece of work that was done before."""
-        found: dict[str, Any] | None = self._known.get(what, {}).get(name)
-        return found
+        return self._known.get(what, {}).get(name)
 
     def keep(self, what: str, name: str, result: dict[str, Any]) -> None:
         """Remember a result, on disk too if there is a checkpoint and it is time."""

@@ -6,6 +6,7 @@ the compiler.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, Self
@@ -36,7 +37,6 @@ from .plan import (
     looks_at_data,
     random_size,
     scheme_of,
-    with_typical,
     with_weights,
 )
 
@@ -177,7 +177,8 @@ class _Beginning:
         weights, k = self._ground.at_zero(Norm(), SHORTEST * plan.length)[1], plan.n_components
         found = leading_axes(self._engine, k, weights)
         typical = starts.typical_residual(self._engine, k, found, self._share)
-        return with_typical(plan, typical)
+        # Where the leading directions leave nothing, any scale is as good as another.
+        return replace(plan, loss=plan.loss.resolved(typical or SHORTEST * plan.length))
 
     def weigh(self, space: Space) -> None:
         """Set α, β and μ in proportion to what can be gained, if they are left to the data."""

@@ -99,12 +99,6 @@ def random_size(plan: Plan, n_features: int) -> float:
     return 3 * plan.length / (n_features * plan.n_components) ** 0.5 or 1.0
 
 
-def with_typical(plan: Plan, typical: float) -> Plan:
-    """With the scale of the loss for this typical residual."""
-    # Where the leading directions leave nothing, any scale is as good as another.
-    return replace(plan, loss=plan.loss.resolved(typical or SHORTEST * plan.length))
-
-
 def with_weights(plan: Plan, weights: Weights) -> Plan:
     """With known α, β and μ."""
     alpha, beta, mu = weights

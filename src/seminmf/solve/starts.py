@@ -198,15 +198,13 @@ def above_zero(factor: FloatArray) -> FloatArray:
 
     In proportion to the largest entry: repeated samples and empty features make no difference.
     """
-    raised: FloatArray = np.maximum(factor, factor.dtype.type(_LEAST_SHARE) * factor.max())
-    return raised
+    return np.maximum(factor, factor.dtype.type(_LEAST_SHARE) * factor.max())
 
 
 def codes_above_zero(engine: Engine, codes: FloatArray) -> FloatArray:
     """The same for codes."""
     largest = max(engine.gather(lambda codes: float(codes.max(initial=0)), codes))
-    raised: FloatArray = engine.each(np.maximum, codes, engine.dtype.type(_LEAST_SHARE * largest))
-    return raised
+    return engine.each(np.maximum, codes, engine.dtype.type(_LEAST_SHARE * largest))
 
 
 def unit_free_codes(engine: Engine, basis: FloatArray, codes: FloatArray, length: float) -> Start:

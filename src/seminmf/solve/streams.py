@@ -21,7 +21,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,10 +53,8 @@ class Memory:
     n_samples: int
 
     def faded(self, share: float) -> Memory:
-        return Memory(
-            share * self.gram, share * self.moment, share * self.weight, self.typical,
-            self.n_samples,
-        )  # fmt: skip
+        gram, moment, weight = share * self.gram, share * self.moment, share * self.weight
+        return replace(self, gram=gram, moment=moment, weight=weight)
 
 
 @dataclass(frozen=True)

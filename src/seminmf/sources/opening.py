@@ -82,20 +82,26 @@ def _of_node(what: str, node: Any, names: Any = None) -> Source:
     """An array, or CSR as AnnData stores it."""
     if hasattr(node, "dtype"):
         return ArraySource(node, what, names)
-    kind = str(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))
+    kind, shape = stored_as(node)
     if not kind.startswith("csr"):
         raise ValueError(
             f"{what} is no table of numbers that is stored by rows ({kind or 'a group'}); save it "
             "as a dense or a CSR matrix."
         )
-    shape = tuple(node.attrs.get("shape", node.attrs.get("h5sparse_shape", ())))
     return MatrixSource((node["data"], node["indices"], node["indptr"]), shape, what, names)
+
+
+def stored_as(node: Any) -> tuple[str, Any]:
+    """Kind and shape of a sparse matrix as AnnData stores it, and as it did."""
+    kind = node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", ""))
+    kind = kind.decode() if isinstance(kind, bytes) else str(kind)
+    return kind, tuple(node.attrs.get("shape", node.attrs.get("h5sparse_shape", ())))
 
 
 def _is_table(node: Any) -> bool:
     if hasattr(node, "dtype"):
         return len(node.shape) == 2
-    return str(node.attrs.get("encoding-type", "")).startswith("csr")
+    return stored_as(node)[0].startswith("csr")
 
 
 def _feature_names(group: Any) -> Any:

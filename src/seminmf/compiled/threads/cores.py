@@ -18,13 +18,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache, partial
 from threading import RLock, get_ident
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 from weakref import finalize
 
 from numba.core.compiler_lock import global_compiler_lock
 from threadpoolctl import ThreadpoolController
-
-_Self = TypeVar("_Self", bound="AtWork")
 
 
 class Library(NamedTuple):
@@ -184,7 +182,7 @@ class AtWork:
         self._to_undo: list[Callable[[], Any]] = []
         self._later: finalize[Any, Any] | None = None
 
-    def __enter__(self: _Self) -> _Self:
+    def __enter__(self) -> Self:
         self._later = finalize(self, _undo, self._to_undo)
         self._later.atexit = False
         self._to_undo.append(partial(cores.leave, id(self)))

@@ -22,6 +22,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..jit import inner
+from ..simd.lanes import place_of
 
 _ORDER = "seq_cst"
 _OPEN, _INSIDE, _FIRST = 0, 1, 2
@@ -62,17 +63,13 @@ def _call_c(builder: Any, name: str, *arguments: Any) -> None:
     builder.call(function, arguments)
 
 
-def _element(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
-    return builder.gep(context.make_array(kind)(context, builder, array).data, [index])
-
-
 @intrinsic
 def add(typing, counters, index, change):
     """``counters[index] += change`` at once for all threads; returns what was there before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         counters, index, change = arguments
-        place = _element(context, builder, signature.args[0], counters, index)
+        place = place_of(context, builder, signature.args[0], counters, index)
         _pause(builder)
         before = builder.atomic_rmw("add", place, change, _ORDER)
         _pause(builder)
@@ -87,7 +84,7 @@ def read(typing, counters, index):
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         counters, index = arguments
-        place = _element(context, builder, signature.args[0], counters, index)
+        place = place_of(context, builder, signature.args[0], counters, index)
         _pause(builder)
         found = builder.load_atomic(place, _ORDER, 8)
         _pause(builder)

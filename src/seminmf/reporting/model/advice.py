@@ -8,8 +8,6 @@ from ..._words import counted, plural
 from .findings import Findings
 from .markup import count, number, own, percent, text
 
-__all__ = ["advice", "advice_box"]
-
 # Twice as many parts that explain so much more of the squares, as a share, are worth a try.
 _WORTH = 0.1
 # Parts that are less like those of other starts are not certain.

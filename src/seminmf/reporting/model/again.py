@@ -14,8 +14,6 @@ from ..._words import counted
 from .findings import Findings
 from .markup import plain
 
-__all__ = ["goes_on", "parameters", "recipe", "seed_known", "value_text"]
-
 # Parameters that say how a fit is watched, not what it finds.
 WATCHING = ("callback", "verbose", "progress", "checkpoint")
 # Where public names are, beside the packages of their classes.

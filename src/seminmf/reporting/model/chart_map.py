@@ -14,8 +14,6 @@ from .findings import Findings
 from .markup import count, json_block, middle, number, own, segments, text
 from .pictures import address, png, shrunk
 
-__all__ = ["map_figure", "swatch"]
-
 # Numbers of colours: of categories, which come again as rings and with an outline, and of scores.
 COLOURS, SCORES = len(LIGHT.categories), len(LIGHT.steps)
 _LOOKS = ("", "r", "o")

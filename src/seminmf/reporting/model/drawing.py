@@ -13,8 +13,6 @@ from ..._types import FloatArray
 from ..._words import counted
 from .markup import count, number, text
 
-__all__ = ["Frame", "bar", "histogram", "line", "padded", "profile", "spreads", "ticks"]
-
 _WIDTH, _HEIGHT = 640, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 16, 36, 44
 # A signal of more features is drawn by the extremes of so many stretches.

@@ -23,8 +23,6 @@ from .pictures import Scale
 from .plane import Plane, lay_out
 from .subject import Subject
 
-__all__ = ["Agreement", "Cluster", "Findings", "Outliers", "find"]
-
 # How many samples are listed.
 TYPICAL, RANKED = 5, 20
 # So many samples set the scale of colours of all.

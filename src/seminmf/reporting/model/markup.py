@@ -9,11 +9,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-__all__ = [
-    "count", "factor", "json_block", "lead", "middle", "number", "own", "percent", "plain",
-    "reading", "scrolling", "segments", "short", "table", "text",
-]  # fmt: skip
-
 # Characters that are no text: controls, halves of surrogate pairs, non-characters.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _IN_SCRIPT = {c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}

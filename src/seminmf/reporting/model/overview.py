@@ -17,8 +17,6 @@ from .drawing import spreads
 from .markup import count, lead, number, own, percent, reading, table, text
 from .subject import Subject
 
-__all__ = ["Columns", "Overview", "look_over", "overview_section"]
-
 # So many samples tell how much the best directions explain.
 _MEASURED = 1000
 # Columns in the table, and in the longer one behind it.
@@ -92,8 +90,7 @@ def _best_shares(about: Subject, inside: NDArray[np.bool_]) -> FloatArray:
     small = X @ X.T if len(X) <= X.shape[1] else X.T @ X
     squares = np.maximum(np.linalg.eigvalsh(small)[::-1], 0)
     total = float(squares.sum())
-    shares: FloatArray = np.cumsum(squares) / total if total > 0 else np.zeros(len(squares))
-    return shares
+    return np.cumsum(squares) / total if total > 0 else np.zeros(len(squares))
 
 
 def overview_section(about: Subject, seen: Overview) -> str:

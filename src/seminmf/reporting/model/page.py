@@ -17,8 +17,6 @@ from .markup import count, percent, plain, short, text
 from .part_cards import SHADES
 from .sections import Section, sections
 
-__all__ = ["MARK", "compose", "default_title", "summary", "tiles_box", "whole_page"]
-
 # By which a page of ours is known.
 MARK = "seminmf · model report"
 

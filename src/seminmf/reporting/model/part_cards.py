@@ -14,8 +14,6 @@ from .findings import Findings
 from .markup import count, lead, number, own, percent, segments, table
 from .pictures import Scale, shrunk
 
-__all__ = ["parts_section", "uses_section"]
-
 # What is shown of large models: so many parts, features of a part at first and when asked for, and
 # clusters or labels.
 _MOST_PARTS, _FEW, _MANY, _MOST_COLUMNS = 60, 12, 50, 40

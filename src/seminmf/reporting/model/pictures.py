@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from ..._types import FloatArray
 from ..style import DIVERGING, GREY
 
-__all__ = ["Scale", "address", "png", "shrunk"]
-
 Bytes = NDArray[np.uint8]
 
 

@@ -12,8 +12,6 @@ from ..._types import FloatArray, IntArray
 from ...embedding import Dots
 from ..unwrapping import sample_map
 
-__all__ = ["Plane", "lay_out"]
-
 # More points than these only make the page large and the map black.
 MOST_POINTS, MOST_OUTLIERS = 5000, 1500
 # A small cluster is drawn with at least so many of its samples.
@@ -74,5 +72,4 @@ def _selection(
             wanted = max(_LEAST_PER_CLUSTER, int(share * len(members)))
             chosen[rng.permutation(members)[:wanted]] = True
     drawn = rng.permutation(np.flatnonzero(chosen))
-    order: IntArray = drawn[np.argsort(flagged[drawn], kind="stable")]
-    return order
+    return drawn[np.argsort(flagged[drawn], kind="stable")]

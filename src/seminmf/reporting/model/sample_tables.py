@@ -23,8 +23,6 @@ from .markup import (
 )
 from .pictures import shrunk
 
-__all__ = ["agreement_section", "outliers_section", "typical_section"]
-
 # What is shown of large models: clusters, and rows of the table of labels.
 _MOST_CLUSTERS, _MOST_LABELS = 60, 40
 _LONGEST_SIDE = 40

@@ -16,8 +16,6 @@ from .overview import overview_section
 from .part_cards import parts_section, uses_section
 from .sample_tables import agreement_section, outliers_section, typical_section
 
-__all__ = ["Section", "sections"]
-
 _VERSIONS = ("python", "seminmf", "numpy", "scipy", "scikit-learn", "numba", "system")
 _FORMULAS = {
     "NMF": "‖X − V Uᵀ‖²   over U ≥ 0, V ≥ 0",

@@ -20,8 +20,6 @@ from ..unwrapping import Unwrapped, unwrap
 if TYPE_CHECKING:
     from ...io import Record
 
-__all__ = ["Labels", "Origin", "Subject", "checked_subject"]
-
 _NEEDED = ("components_", "codes_", "residuals_", "objective_history_")
 _KINDS = (np.float64, np.float32)
 # So many rows are enough to see that X is another table than that of the fit.
