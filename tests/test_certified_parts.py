@@ -122,6 +122,8 @@ def test_a_certificate_is_that_of_its_fit(tmp_path: Path) -> None:
     assert not hasattr(fitted.fit(X), "stability_")
     with pytest.raises(ValueError, match="n_runs"):
         fitted.certify(X, n_runs=0)
+    with pytest.raises(ValueError, match="random_state: 'x' cannot be used"):
+        fitted.certify(X, random_state="x")
 
 
 def test_matching_is_one_to_one() -> None:

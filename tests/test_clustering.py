@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -162,6 +162,38 @@ def test_other_factorizers() -> None:
     # A pipeline has no n_components of its own: the message must say what to pass.
     with pytest.raises(ValueError, match=r"n_clusters.*None"):
         FactorKMeans(pipeline).fit(X)
+
+
+class Foreign(TransformerMixin, BaseEstimator):
+    """A factorization of somebody else."""
+
+    def __init__(self, made: Any) -> None:
+        self.made = made
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return self.made(abs(X[:, :3]))
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [(lambda V: V * np.nan, "ndarray of float64, shape"), (lambda V: V[1:], r"shape \(39, 3\)"),
+     (lambda V: V[:, 0], r"shape \(40,\)"), (lambda V: V[:, :0], r"shape \(40, 0\)"),
+     (lambda V: None, "got NoneType"), (lambda V: V + 1j, "of complex128"),
+     (sp.csr_array, "got csr_array")],
+)  # fmt: skip
+def test_codes_that_are_none(made: Any, told: str) -> None:
+    """NaN was one cluster, and a row too few one label."""
+    X = data(40, 5)
+    message = f"factorizer: codes by Foreign have to be finite numbers .* 40 rows, .*{told}"
+    with pytest.raises(ValueError, match=message):
+        FactorKMeans(Foreign(made), 2, random_state=0).fit(X)
+    model = FactorKMeans(Foreign(lambda V: V), 2, random_state=0).fit(X)
+    model.factorizer_.made = made
+    with pytest.raises(ValueError, match=message):
+        model.predict(X)
 
 
 def test_nested_parameters_clone_and_pickle() -> None:

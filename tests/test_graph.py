@@ -238,6 +238,22 @@ class Crooked(Chain):
         return sp.csr_matrix((X.shape[0], 3))
 
 
+class Pointing(Chain):
+    """To a sample that is not there."""
+
+    def __init__(self, column: int, late: bool) -> None:
+        self.column, self.late = column, late
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
+        found = self.fit(X).transform(X)
+        return super().transform(X) if self.late else found
+
+    def transform(self, X: Any) -> Any:
+        found = super().transform(X)
+        found.indices[3] = self.column
+        return found
+
+
 @models
 def test_a_scikit_learn_transformer(model: str) -> None:
     X = data(30, 5)
@@ -281,6 +297,32 @@ def test_a_transformer_of_our_own(model: str) -> None:
     assert fitted.transform(data(4, 5, 3)).shape == (4, 2)
     with pytest.raises(ValueError, match=r"graph: the transformer Crooked.*shape \(30, 3\)"):
         make(model, 2, graph=Crooked()).fit(X)
+
+
+@pytest.mark.parametrize("column", [-1, 30, 10**6])
+@pytest.mark.parametrize("late", [False, True])
+def test_neighbours_that_are_not_there(column: int, late: bool) -> None:
+    """Compiled code read and wrote there, which ended the interpreter."""
+    model = make("L21SemiNMF", 2, graph=Pointing(column, late), tol=0, max_iter=3, random_state=0)
+    with pytest.raises(
+        ValueError, match=r"the transformer Pointing\(.* is a damaged sparse matrix"
+    ):
+        model.fit(data(30, 5)).transform(data(8, 5, 1))
+
+
+def test_a_transformer_that_returns_nothing_for_new_samples() -> None:
+    class Silent(Chain):
+        def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
+            return super().transform(self.fit(X) and X)
+
+        def transform(self, X: Any) -> Any:
+            return None
+
+    model = make("L21SemiNMF", 2, graph=Silent(), tol=0, max_iter=3, random_state=0).fit(
+        data(30, 5)
+    )
+    with pytest.raises(ValueError, match=r"Silent\(\) returned a NoneType for 8 samples"):
+        model.transform(data(8, 5, 1))
 
 
 @models

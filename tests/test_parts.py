@@ -574,6 +574,26 @@ class Undefined(Loss):
         return math.nan
 
 
+class Indifferent(Loss):
+    @staticmethod
+    def value(t: float) -> float:
+        return 0.0
+
+    @staticmethod
+    def weight(t: float) -> float:
+        return 0.0
+
+
+class Wordy(Loss):
+    @staticmethod
+    def value(t: float) -> Any:
+        return "long"
+
+    @staticmethod
+    def weight(t: float) -> float:
+        return 1.0
+
+
 class Forgotten(Loss):
     """A parameter that is not an attribute."""
 
@@ -697,6 +717,8 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"loss": Twice()}, r"Twice\(\) cannot be used: its weight is not ρ'\(t\) / 2t"),
         ({"loss": Falling()}, r"Falling\(\) cannot be used: its weight must be.*not negative"),
         ({"loss": Undefined()}, r"Undefined\(\) cannot be used: its weight must be a finite"),
+        ({"loss": Indifferent()}, r"Indifferent\(\) cannot be used: its weight is zero for every"),
+        ({"loss": Wordy()}, r"Wordy\(\) cannot be used: Numba cannot compile its functions.*str"),
         ({"loss": Huber(0)}, "Huber: scale must be positive, got 0"),
         ({"loss": Huber(-1.0)}, "Huber: scale must be positive, got -1"),
         ({"loss": Cauchy(0.0)}, "Cauchy: scale must be positive, got 0"),

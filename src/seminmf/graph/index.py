@@ -23,7 +23,7 @@ from ..data.features import features_of, leading_directions
 from ..data.samples import KnownRows
 from .approximate import Approximate, worth_it
 from .exact import Exact, Search
-from .neighbours import links_of, transformer_links
+from .neighbours import checked_links, links_of, transformer_links
 
 # Neighbours are looked for in so many leading directions for each component (docs/panel.md).
 DIRECTIONS = 2
@@ -128,7 +128,8 @@ class NeighbourIndex:
         """Ones in each row for the samples nearest to a new one."""
         if self.transformer is not None:
             with during(self.transformer):
-                found = sp.csr_array(self.transformer.transform(X))
+                found = self.transformer.transform(X)
+            found = checked_links(self.transformer, found, X.shape[0], len(self))
             indptr, indices = _nearest_entries(found, self.n_neighbors)
             shape = X.shape[0], len(self)
             return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)

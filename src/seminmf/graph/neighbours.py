@@ -57,17 +57,26 @@ def transformer_links(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]
     """
     fitted = clone(transformer)
     with during(fitted):
-        found = sp.csr_array(fitted.fit_transform(X))
-    if found.shape != (X.shape[0], X.shape[0]):
-        raise ValueError(
-            f"graph: the transformer {transformer!r} returned a matrix of shape {found.shape} "
-            f"for {X.shape[0]} samples; it must return one row and one column per sample, as "
-            "sklearn.neighbors.KNeighborsTransformer does."
-        )
+        found = checked_links(transformer, fitted.fit_transform(X), X.shape[0], X.shape[0])
     others = found.indices != np.repeat(np.arange(X.shape[0]), np.diff(found.indptr))
     most = int(np.add.reduceat(np.append(others, 0), found.indptr[:-1]).max())
     found.data = np.ones_like(found.data, dtype=np.float64)
     return _without_loops(found), fitted, most
+
+
+def checked_links(transformer: Any, found: Any, n_samples: int, n_others: int) -> sp.csr_array:
+    """What a transformer has returned for some samples, if it is their neighbours among others."""
+    shape = getattr(found, "shape", None)
+    if shape != (n_samples, n_others):
+        kind = f"a {type(found).__name__}" if shape is None else f"a matrix of shape {shape}"
+        raise ValueError(
+            f"graph: the transformer {transformer!r} returned {kind} for {n_samples} samples; it "
+            f"must return one row for each, and one column for each of the {n_others} of the fit, "
+            "as sklearn.neighbors.KNeighborsTransformer does."
+        )
+    if sp.issparse(found):
+        check_indices(f"graph: what the transformer {transformer!r} returned", found)
+    return sp.csr_array(found)
 
 
 def given_graph(graph: Any, n_samples: int) -> sp.csr_array:

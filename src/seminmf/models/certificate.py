@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from .._types import FloatArray, IntArray
+from .validation import check_seed
 
 
 def matched_cosines(parts: FloatArray, others: FloatArray) -> FloatArray:
@@ -43,7 +43,7 @@ def _unit_rows(rows: FloatArray) -> FloatArray:
 
 def stability_of(model: Any, X: Any, n_runs: int, random_state: Any) -> FloatArray:
     """Mean cosine of each part of a fitted model with its partners in fits from random starts."""
-    rng = check_random_state(random_state)
+    rng = check_seed(random_state)
     found = np.zeros(len(model.components_))
     for _ in range(n_runs):
         other = clone(model).set_params(

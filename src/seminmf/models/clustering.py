@@ -16,7 +16,7 @@ from .._types import FloatArray, IntArray
 from .._words import counted
 from .display import Displayed
 from .persistence import Saveable
-from .reading import CODES, METRICS, RECONSTRUCTION, Middle, Reading, metric_root
+from .reading import CODES, METRICS, RECONSTRUCTION, Middle, Reading, checked_codes, metric_root
 from .samples import check_in_memory, check_samples, given, or_as_before
 from .validation import check_choice, check_estimator, check_integer, check_seed, drawn_seed
 
@@ -229,7 +229,7 @@ class FactorKMeans(
             from ..compiled.threads.turns import Turn
 
             with Turn(X.shape[0] * X.shape[1] * n_clusters):
-                codes = np.asarray(factorizer.fit_transform(X))
+                codes = checked_codes(factorizer, factorizer.fit_transform(X), X.shape[0])
                 if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
                     warnings.warn(
                         "No part is in use, because the penalties cost more than parts explain, "

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from .._quiet import quietly
 from .._types import FloatArray, IntArray
+from .._words import counted
 from .samples import given
 
 __all__ = ["CODES", "METRICS", "RECONSTRUCTION", "Middle", "Reading", "Seen", "metric_root"]
@@ -29,6 +30,19 @@ _POWER = 1 / 5
 _SAME = 1e-10
 # Steps to the middle: as many as it takes to be among copies of a sample that are most of the data.
 _STEPS = 10
+
+
+def checked_codes(factorizer: Any, codes: Any, n_samples: int) -> FloatArray:
+    """What a factorization, which may be of others, has returned for so many samples."""
+    found = np.asarray(codes)  # of a sparse matrix that is no array
+    fits = found.ndim == 2 and len(found) == n_samples and found.shape[1] > 0
+    if not fits or found.dtype.kind not in "biuf" or not np.isfinite(found).all():
+        raise ValueError(
+            f"factorizer: codes by {type(factorizer).__name__} have to be finite numbers in an "
+            f"array with {counted(n_samples, 'row')}, got {type(codes).__name__} of {found.dtype}, "
+            f"shape {getattr(codes, 'shape', None)}."
+        )
+    return found
 
 
 def metric_root(factorizer: Any, n_components: int, even: bool = True) -> FloatArray:
@@ -260,7 +274,7 @@ class Reading:
         return codes, places if self.origin is None else places - self.origin
 
     def _alone(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
-        codes = np.asarray(factorizer.transform(given(X)))
+        codes = checked_codes(factorizer, factorizer.transform(given(X)), X.shape[0])
         places = codes @ self.root
         if self.middle is None:
             return codes, places

@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._types import FloatArray
-from .parts import TRIED, Part, agree, argument_names, measures, slope_of
+from .parts import TRIED, Part, agree, argument_names, measures, slope_of, told_fault
 
 # Squares of parameters beyond these are out of range.
 _LEAST, _MOST = 1e-150, 1e150
@@ -112,7 +112,7 @@ class Loss(Part):
                     f"{type(self).__name__}: {name} must be between {_LEAST:g} and {_MOST:g}, got "
                     f"{value!r}. Rescale X and it."
                 )
-        fault = _fault(self.value, self.weight, numbers)
+        fault = told_fault(lambda: _fault(self.value, self.weight, numbers))
         if fault:
             raise ValueError(f"{self!r} cannot be used: {fault}")
 
@@ -125,6 +125,8 @@ def _fault(value: Any, weight: Any, numbers: tuple[float, ...]) -> str:
     weights = measures().measure_lengths(block, t, None, 0.0)[1]
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         return "its weight must be a finite number, not negative, for every length."
+    if not weights.any():
+        return "its weight is zero for every length, so that nothing would be fitted."
     if (np.diff(weights) > 1e-9 * weights[:-1]).any():
         return (
             "its weight grows with the length, so that ρ(√q) is not concave in q and no quadratic "

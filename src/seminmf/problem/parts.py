@@ -97,6 +97,20 @@ def argument_names(function: Any) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)[1:]
 
 
+def told_fault(find: Callable[[], str]) -> str:
+    """What a check finds wrong with functions; or, in words, that they cannot be compiled."""
+    try:
+        return find()
+    except Exception as error:
+        if not type(error).__module__.startswith("numba."):
+            raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return (
+            "Numba cannot compile its functions, which have to make a number of numbers alone: "
+            f"{' '.join(lines[:3])[:300]}"
+        )
+
+
 def slope_of(function: Any, x: FloatArray) -> FloatArray:
     """The slope of a function of arrays, by differences."""
     return np.asarray((function(x * (1 + _STEP)) - function(x * (1 - _STEP))) / (2 * _STEP * x))

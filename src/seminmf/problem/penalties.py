@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._types import FloatArray
-from .parts import TRIED, Part, agree, measures, slope_of
+from .parts import TRIED, Part, agree, measures, slope_of, told_fault
 
 __all__ = ["L1", "CodesPenalty"]
 
@@ -51,7 +51,7 @@ class CodesPenalty(Part):
 
     def check(self) -> None:
         """Refuse what the solver cannot lower, before any work."""
-        fault = self._fault()
+        fault = told_fault(self._fault)
         if fault:
             raise ValueError(f"{self!r} cannot be used: {fault}")
 

@@ -155,8 +155,14 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         # What the last fits would not take is refused before the first.
         clone(model).set_params(n_components=candidates[0])._settings().checked(X.shape, X.dtype)
         if isinstance(model.graph, str):
-            fewest = round(_SUBSAMPLE * X.shape[0]) if self.n_runs else X.shape[0]
-            check_neighbours(model.n_neighbors, fewest)
+            count, fewest = check_neighbours(model.n_neighbors, X.shape[0]), X.shape[0]
+            fewest = round(_SUBSAMPLE * fewest) if self.n_runs else fewest
+            if count >= fewest:
+                raise ValueError(
+                    f"n_neighbors={count} of the estimator must be smaller than the number of "
+                    f"samples, and fits to subsamples have {fewest} of {X.shape[0]}. Choose "
+                    f"n_neighbors <= {fewest - 1}, or n_runs=0."
+                )
 
         wanted = str(candidates) if plan is None else plan.described
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
 from ..._sparse import dense
 from ..._types import FloatArray, IntArray
 from ..._words import counted
 from ...metrics import encode, missing_labels
+from ...models.samples import check_in_memory
 from ..unwrapping import Unwrapped, unwrap
 
 if TYPE_CHECKING:
@@ -153,10 +154,7 @@ def _samples(model: Any, inner: Unwrapped, X: Any) -> tuple[Any, Any]:
     """Samples as they were passed, and as the factorization sees them."""
     if not hasattr(model, "steps"):
         # A model that fills gaps has them in its data.
-        whole = getattr(model, "fill_", None) is None
-        raw = validate_data(
-            model, X, accept_sparse="csr", dtype=_KINDS, reset=False, ensure_all_finite=whole
-        )
+        raw = check_in_memory(model, X, "report", gaps=getattr(model, "fill_", None) is not None)
         if not inner.before:
             return raw, raw
         return raw, inner.seen(X if model is inner.before[0] else raw)  # with the names it knows
