@@ -134,7 +134,20 @@ def test_bad_input() -> None:
         SemiNMF(3).partial_fit(chunked(X))
     with pytest.raises(ValueError, match="outlier_scores needs its samples in memory"):
         SemiNMF(3).fit(X).outlier_scores(chunked(X))
-    with pytest.raises(ValueError, match="must hold numbers"):
+    for table, message in (
+        (X + 0j, r"must hold real numbers, got dtype complex128\. Use X\.real"),
+        (X[:1], "X has 1 sample; at least 2 are needed"),
+        (np.ma.masked_array(X, np.equal(X, X[7, 1])), "NaN or infinity, first in row 7, column 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SemiNMF(1).fit(chunked(table))
+    with pytest.raises(ValueError, match="X has 2 features, and the model was fitted to"):
+        SemiNMF(3).fit(X).transform(chunked(X[:, :2]))
+    damaged = sp.csr_array(X[:50])
+    damaged.indices[3] = 1000
+    with pytest.raises(ValueError, match="X is a damaged sparse matrix"):
+        SemiNMF(3).fit(chunked(X[:50]).map_blocks(lambda _: damaged))
+    with pytest.raises(ValueError, match="must hold real numbers"):
         SemiNMF(3).fit(da.from_array(np.array([["a"] * 5] * 4), chunks=(2, -1)))
 
 

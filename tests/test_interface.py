@@ -17,6 +17,7 @@ import sklearn
 from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -24,8 +25,9 @@ from sklearn.preprocessing import MinMaxScaler
 
 import seminmf
 from helpers import CLASSES, converging_or_not, data, make
-from seminmf import FactorKMeans, L21SemiNMF, SemiNMF
+from seminmf import FactorKMeans, L21SemiNMF, SemiNMF, Standardized
 from seminmf.models.validation import check_seed
+from seminmf.selection import SemiNMFSelector
 
 models = pytest.mark.parametrize("model", CLASSES)
 
@@ -243,3 +245,51 @@ def test_names_that_users_of_scikit_learn_look_for() -> None:
     distances = clusters.transform(X)
     assert distances.shape == (40, 4)
     assert np.array_equal(distances.argmin(axis=1), clusters.labels_)
+
+
+def _models() -> dict[str, Any]:
+    robust = L21SemiNMF(3, random_state=0, max_iter=3, tol=0)
+    return {
+        "factorization": robust,
+        "clusters": FactorKMeans(robust, random_state=0),
+        "standardized": Standardized(robust),
+        "batches": SemiNMF(3, random_state=0),
+        "selector": SemiNMFSelector(robust, candidates=[2, 3], n_runs=0, random_state=0),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:The evidence is weak")
+@pytest.mark.parametrize("name", _models())
+def test_a_fit_that_comes_to_nothing_leaves_the_model_as_it_was(name: str) -> None:
+    """It took the names of features of a table that it refused, and then samples in their order."""
+    table = pd.DataFrame(data(60, 8), columns=list("abcdefgh"))
+    other = table[list("hgfedcba")]
+    model: Any = _models()[name]
+    fit = model.partial_fit if name == "batches" else model.fit
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        fit(table * np.nan)
+    for method in ("transform", "predict", "outlier_scores"):
+        if hasattr(model, method):
+            with pytest.raises(NotFittedError):
+                getattr(model, method)(table)
+    codes, before = np.asarray(fit(table).transform(table)), dict(vars(model))
+    for refused in (other * np.nan, other[["a", "b"]] * np.nan, other.iloc[:2]):
+        with pytest.raises(ValueError, match=r"NaN|samples"):
+            model.fit(refused)
+        assert vars(model) == before
+    if name != "selector":
+        np.testing.assert_array_equal(model.transform(table), codes)
+    with pytest.raises(ValueError, match="same order"):
+        model.transform(other)
+
+
+def test_an_interrupted_fit_leaves_the_model_as_it_was() -> None:
+    model = SemiNMF(3, random_state=0).fit(data(40, 6))
+    before = dict(vars(model))
+
+    def stop(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(callback=stop).fit(data(50, 5))
+    assert vars(model) == {**before, "callback": stop}

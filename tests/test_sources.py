@@ -60,6 +60,12 @@ def scant(model: Any, source: Any) -> Any:
     return model.set_params(max_memory=least(model, source))
 
 
+def source_of(table: Any) -> Any:
+    if sp.issparse(table):
+        return MatrixSource((table.data, table.indices, table.indptr), table.shape)
+    return ArraySource(table)
+
+
 class Counted:
     """A source that a user might write, which counts the rows that were read."""
 
@@ -168,9 +174,7 @@ def test_every_source_gives_the_fit_of_the_array(
 @pytest.mark.parametrize("table", [X, SPARSE])
 def test_samples_of_a_source_among_those_of_a_graph(table: Any) -> None:
     """They ended in a TypeError."""
-    source: Any = ArraySource(table)
-    if sp.issparse(table):
-        source = MatrixSource((table.data, table.indices, table.indptr), table.shape)
+    source = source_of(table)
     half = table[: N // 2]
     model = FactorKMeans(L21SemiNMF(K, max_iter=5, tol=0), random_state=0).fit(half)
     known = model.factorizer_.set_params(max_memory=least(SemiNMF(K), source))
@@ -193,9 +197,7 @@ def test_samples_of_a_source_among_those_of_a_graph(table: Any) -> None:
 @pytest.mark.parametrize("table", [X, SPARSE])
 def test_parts_of_a_source_are_cut_in_the_same_places_whatever_the_memory(table: Any) -> None:
     """They were as many rows as there was memory for, and codes had other last digits with it."""
-    source: Any = ArraySource(table)
-    if sp.issparse(table):
-        source = MatrixSource((table.data, table.indices, table.indptr), table.shape)
+    source = source_of(table)
     memory = int(float(least(SemiNMF(1), source)[:-2]) * 1000)
     assert windows(source, memory, 1) > windows(source, None, 1) == 1
     parts = [[part.copy() for part in Stream(source, most).parts()] for most in (memory, None)]
@@ -502,13 +504,49 @@ class Shrinking(Counted):
             self.shape = (N - 10, M)
         if self.rows > 3 * N and self.how == "rows":
             return rows[:-1]
+        if self.how == "complex":
+            return rows + 0j
         return sp.csr_array(rows) if self.how == "kind" else rows
 
 
-@pytest.mark.parametrize("how", ["shape", "rows", "kind"])
-def test_sources_that_change(how: str) -> None:
-    with pytest.raises(ValueError, match="X has changed while it was in use"):
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [("shape", "its shape was"), ("rows", "and are ndarray"), ("kind", "and are csr_array of"),
+     ("complex", "of real numbers, .* and are ndarray of complex128")],
+)  # fmt: skip
+def test_sources_that_change(how: str, told: str) -> None:
+    with pytest.raises(ValueError, match=f"X has changed while it was in use.*{told}"):
         SemiNMF(K, max_memory="400kB").fit(Shrinking(X, how))
+
+
+@pytest.mark.parametrize("column", [M, -1, 2**30])
+def test_columns_of_sparse_rows_that_point_outside(column: int) -> None:
+    """Compiled code read and wrote there, which ended the interpreter."""
+    indices = SPARSE.indices.copy()
+    indices[-1] = column
+    source = MatrixSource((SPARSE.data, indices, SPARSE.indptr), SPARSE.shape)
+    model = SemiNMF(K, random_state=0)
+    with pytest.raises(ValueError, match="X is a damaged sparse matrix: its indices point outside"):
+        model.fit(source)
+    with pytest.raises(ValueError, match="X is a damaged sparse matrix: its indices point outside"):
+        model.fit(SPARSE).transform(source)
+
+
+def test_columns_are_no_rows() -> None:
+    class Columns(Counted):
+        indptr = SPARSE.indptr
+
+        def read(self, start: int, stop: int) -> Any:
+            return self.array[start:stop].tocsc()
+
+    with pytest.raises(ValueError, match=r"should be CSR .* and are csc_array of float64"):
+        SemiNMF(K).fit(Columns(SPARSE))
+
+
+@pytest.mark.parametrize("array", [X.tolist(), SPARSE])
+def test_what_is_no_array_is_no_source_of_one(array: Any) -> None:
+    with pytest.raises(ValueError, match=r"X is a \w+, and not an array of NumPy, Zarr or HDF5"):
+        ArraySource(array)
 
 
 def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:

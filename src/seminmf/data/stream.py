@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from .._once import once
 from .._quiet import quietly
+from .._sparse import check_indices
 from .._types import FloatArray, IntArray, number_type
 from ..compiled.products import padded_width
 from ..sources.adapters import SelectedRows, Source
@@ -314,12 +315,10 @@ class StreamStorage:
 
     def _sparse(self, start: int, stop: int) -> Any:
         rows = self._checked(self._stream.source.read(start, stop), start, stop)
-        parts = (
-            rows.data.astype(self.dtype, copy=False),
-            rows.indices.astype(np.int32, copy=False),
-            rows.indptr.astype(np.int32, copy=False),
-        )
-        return sp.csr_array(parts, shape=rows.shape)
+        check_indices("X", rows)
+        data = rows.data.astype(self.dtype, copy=False)
+        places = [part.astype(np.int32, copy=False) for part in (rows.indices, rows.indptr)]
+        return sp.csr_array((data, *places), shape=rows.shape)
 
     def _dense(self, start: int, stop: int) -> FloatArray:
         rows = self._buffer(stop - start)
@@ -364,12 +363,14 @@ class StreamStorage:
     def _checked(self, rows: Any, start: int, stop: int) -> Any:
         """What a source has returned, if it is what it should be."""
         wanted = (stop - start, self.shape[1])
-        if getattr(rows, "shape", None) != wanted or sp.issparse(rows) != self.sparse:
-            kind = "sparse" if sp.issparse(rows) else type(rows).__name__
+        form = "csr" if self.sparse else None
+        odd = getattr(rows, "format", None) != form or np.iscomplexobj(rows)
+        if odd or getattr(rows, "shape", None) != wanted:
+            kind = f"{type(rows).__name__} of {getattr(rows, 'dtype', 'no type')}"
             raise ValueError(
                 f"X has changed while it was in use, or is no proper source: its rows from {start} "
-                f"to {stop} should be {'CSR' if self.sparse else 'an array'} of shape {wanted}, "
-                f"and are {kind} of shape {getattr(rows, 'shape', None)}."
+                f"to {stop} should be {'CSR' if self.sparse else 'an array'} of real numbers, of "
+                f"shape {wanted}, and are {kind}, of shape {getattr(rows, 'shape', None)}."
             )
         return rows
 

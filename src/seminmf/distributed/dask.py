@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._sparse import dense
+from .._sparse import check_indices, dense
 from .._types import FloatArray, IntArray, number_type
 from .._words import counted
 from .cells import Cells
@@ -53,17 +53,21 @@ def check_array(X: Any) -> None:
             'chunk. Use X = X.rechunk({0: "auto", 1: -1}).'
         )
     if X.dtype.kind not in "fiub":
-        raise ValueError(f"X must hold numbers, got dtype {X.dtype}. Use X.astype(float).")
+        remedy = "X.real, for example" if X.dtype.kind == "c" else "X.astype(float)"
+        raise ValueError(f"X must hold real numbers, got dtype {X.dtype}. Use {remedy}.")
 
 
 def checked_rows(block: Any, first: int, dtype: Any) -> Any:
     """Rows of a chunk as the engines take them; the number of the first is for messages."""
     rows: Any
     if sp.issparse(block):
+        check_indices("X", block)
         rows = sp.csr_array(block, dtype=dtype)
         rows.sort_indices()
         finite = np.isfinite(rows.data).all()
     else:
+        if isinstance(block, np.ma.MaskedArray):  # what is behind a mask is not meant
+            block = np.ma.filled(block.astype(dtype), np.nan)
         rows = np.ascontiguousarray(block, dtype)
         finite = np.isfinite(rows).all()
     if not finite:

@@ -17,7 +17,7 @@ from .._words import counted
 from .display import Displayed
 from .persistence import Saveable
 from .reading import CODES, METRICS, RECONSTRUCTION, Middle, Reading, metric_root
-from .samples import check_in_memory, check_samples, given
+from .samples import check_in_memory, check_samples, given, or_as_before
 from .validation import check_choice, check_estimator, check_integer, check_seed, drawn_seed
 
 if TYPE_CHECKING:
@@ -204,47 +204,47 @@ class FactorKMeans(
         check_choice("metric", self.metric, METRICS)
         if not isinstance(self.refine, bool | np.bool_):
             raise ValueError(f"refine must be True or False, got {self.refine!r}.")
-        X = given(check_samples(self, X, getattr(self.factorizer, "max_memory", None)))
-        self.seed_ = drawn_seed(self.random_state)
-        rng = check_seed(self.random_state if self.seed_ is None else self.seed_)
-        seed = rng.randint(2**31 - 1) if self.seed_ is None else self.seed_
-        factorizer = clone(self.factorizer)
-        if getattr(factorizer, "random_state", 0) is None:
-            factorizer.set_params(random_state=seed)
-        n_clusters = self.n_clusters
-        if n_clusters is None:
-            n_clusters = getattr(factorizer, "n_components", None)
+        with or_as_before(self):
+            X = given(check_samples(self, X, getattr(self.factorizer, "max_memory", None)))
+            self.seed_ = drawn_seed(self.random_state)
+            rng = check_seed(self.random_state if self.seed_ is None else self.seed_)
+            seed = rng.randint(2**31 - 1) if self.seed_ is None else self.seed_
+            factorizer = clone(self.factorizer)
+            if getattr(factorizer, "random_state", 0) is None:
+                factorizer.set_params(random_state=seed)
+            n_clusters = self.n_clusters
             if n_clusters is None:
+                n_clusters = getattr(factorizer, "n_components", None)
+                if n_clusters is None:
+                    raise ValueError(
+                        f"n_clusters=None takes the factorizer's n_components, and a "
+                        f"{type(factorizer).__name__} has none: say how many clusters."
+                    )
+            n_clusters = check_integer("n_clusters", n_clusters, 1)
+            if n_clusters > X.shape[0]:
                 raise ValueError(
-                    f"n_clusters=None takes the factorizer's n_components, and a "
-                    f"{type(factorizer).__name__} has none: say how many clusters."
+                    f"n_clusters={n_clusters} is larger than the number of samples, "
+                    f"n_samples = {X.shape[0]}; choose fewer clusters."
                 )
-        n_clusters = check_integer("n_clusters", n_clusters, 1)
-        if n_clusters > X.shape[0]:
-            raise ValueError(
-                f"n_clusters={n_clusters} is larger than the number of samples, "
-                f"n_samples = {X.shape[0]}; choose fewer clusters."
-            )
-        from ..compiled.threads.turns import Turn
+            from ..compiled.threads.turns import Turn
 
-        with Turn(X.shape[0] * X.shape[1] * n_clusters):
-            codes = np.asarray(factorizer.fit_transform(X))
-            if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
-                warnings.warn(
-                    "No part is in use, because the penalties cost more than parts explain, and "
-                    "clusters are not of codes. Choose a smaller strength.",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
-            self._cluster(factorizer, codes, n_clusters, seed)
-        return self
+            with Turn(X.shape[0] * X.shape[1] * n_clusters):
+                codes = np.asarray(factorizer.fit_transform(X))
+                if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
+                    warnings.warn(
+                        "No part is in use, because the penalties cost more than parts explain, "
+                        "and clusters are not of codes. Choose a smaller strength.",
+                        ConvergenceWarning,
+                        stacklevel=2,
+                    )
+                self._cluster(factorizer, codes, n_clusters, seed)
+            return self
 
     @once
     def kmeans_(self) -> KMeans:
         """The clusters for who goes on with scikit-learn."""
         check_is_fitted(self)
-        # A fit to the centres themselves sets what scikit-learn keeps for itself; then come the
-        # numbers that were found.
+        # A fit to the centres sets what scikit-learn keeps for itself; then comes what was found.
         model = KMeans(n_clusters=len(self._centres), init=self._centres, n_init=1, max_iter=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # centres may be equal

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray, number_type
+from .._words import counted
 from ..data import unit_of
 from ..distributed.dask import DaskTable, check_array, checked_rows
 from ..distributed.factorize import factorize
@@ -25,6 +26,8 @@ from .training import Trained, warn_of
 def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     """Fit the model that the settings describe; codes and residuals are Dask arrays."""
     check_array(X)
+    if X.shape[0] < 2:
+        raise ValueError(f"X has {counted(X.shape[0], 'sample')}; at least 2 are needed.")
     dtype = number_type(X.dtype)
     settings = settings.checked(X.shape, dtype)
     graph = _checked(settings, X)
@@ -100,7 +103,11 @@ def lazy_codes(X: Any, projector: Projector) -> Any:
     """Codes of a Dask array, as a Dask array that is calculated when it is asked for."""
     check_array(X)
     dtype = number_type(X.dtype)
-    k = projector.basis.shape[1]
+    m, k = projector.basis.shape
+    if X.shape[1] != m:
+        raise ValueError(
+            f"X has {counted(X.shape[1], 'feature')}, and the model was fitted to {m}."
+        )
     return X.map_blocks(
         _codes_of, projector, dtype, dtype=dtype, chunks=(X.chunks[0], (k,)),
         meta=np.empty((0, 0), dtype),

@@ -20,7 +20,7 @@ from .._words import counted
 from ..problem.losses import Norm, SquaredNorm
 from .display import Displayed
 from .persistence import REMEDY, Saveable
-from .samples import check_in_memory, check_samples, check_weights, is_dask_array
+from .samples import check_in_memory, check_samples, check_weights, is_dask_array, or_as_before
 from .validation import DTYPES, check_flag, check_integer, check_number, drawn_seed
 from .watching import watched
 
@@ -73,31 +73,31 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         y : ignored
             For scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each sample counts: 2 is the same as having the sample twice, 0 as not
-            having it at all.
+            How much each sample counts: 2 is as having it twice, 0 as not having it at all.
 
         Returns
         -------
         self : object
         """
-        if is_dask_array(X):
-            return self._fit_distributed(X, sample_weight)
-        X = check_samples(self, X, self.max_memory)
-        weights = check_weights(sample_weight, X)
-        with watched(self) as callback:
-            settings, seed = self._seeded(self._settings(callback))
-            from .training import train
+        with or_as_before(self):
+            if is_dask_array(X):
+                return self._fit_distributed(X, sample_weight)
+            X = check_samples(self, X, self.max_memory)
+            weights = check_weights(sample_weight, X)
+            with watched(self) as callback:
+                settings, seed = self._seeded(self._settings(callback))
+                from .training import train
 
-            if self.checkpoint is None:
-                trained = train(X, settings, weights)
-            else:
-                from .resuming import resumable
-
-                with resumable(type(self).__name__, settings, X, weights) as settings:
+                if self.checkpoint is None:
                     trained = train(X, settings, weights)
-        self._keep(trained, weights)
-        self.seed_ = seed
-        return self
+                else:
+                    from .resuming import resumable
+
+                    with resumable(type(self).__name__, settings, X, weights) as settings:
+                        trained = train(X, settings, weights)
+            self._keep(trained, weights)
+            self.seed_ = seed
+            return self
 
     def _fit_distributed(self, X: Any, sample_weight: Any) -> Self:
         weights = check_weights(sample_weight, X)

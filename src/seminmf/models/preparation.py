@@ -15,7 +15,7 @@ from .._types import FloatArray, IntArray
 from ..sources.opening import source_of
 from .gaps import column_medians, filled
 from .persistence import Saveable
-from .samples import check_in_memory, check_samples
+from .samples import check_in_memory, check_samples, or_as_before
 from .validation import check_choice, check_estimator
 
 STANDARDIZATIONS = ("none", "center", "scale", "robust")
@@ -131,16 +131,17 @@ class Standardized(Saveable, BaseEstimator):
                 "Standardized needs all samples in memory, and X is a source; bring its columns to "
                 "one scale before, or fit the model without Standardized."
             )
-        X = check_samples(self, X, gaps=self.fill is not None)
-        if sp.issparse(X) and how in ("center", "robust"):
-            raise ValueError(
-                f'how="{how}" would fill the zeros of a sparse matrix; use "scale", which then '
-                'only divides, or "none", or pass X.toarray().'
-            )
-        self.fill_ = None if self.fill is None else self._medians(X)
-        X = self._filled(X)
-        self.center_, self.scale_ = _measure(X, how)
-        self.model_ = clone(self.model).fit(self._standardize(X))
+        with or_as_before(self):
+            X = check_samples(self, X, gaps=self.fill is not None)
+            if sp.issparse(X) and how in ("center", "robust"):
+                raise ValueError(
+                    f'how="{how}" would fill the zeros of a sparse matrix; use "scale", which then '
+                    'only divides, or "none", or pass X.toarray().'
+                )
+            self.fill_ = None if self.fill is None else self._medians(X)
+            X = self._filled(X)
+            self.center_, self.scale_ = _measure(X, how)
+            self.model_ = clone(self.model).fit(self._standardize(X))
         return self
 
     def standardize(self, X: Any) -> Any:
@@ -182,17 +183,20 @@ class Standardized(Saveable, BaseEstimator):
     @_has("transform")
     def transform(self, X: Any) -> FloatArray:
         """What the model's ``transform`` gives, for samples in their original units."""
-        return self.model_.transform(self.standardize(X))
+        samples = self.standardize(X)
+        return self.model_.transform(samples)
 
     @_has("predict")
     def predict(self, X: Any) -> IntArray:
         """Clusters of samples given in their original units."""
-        return self.model_.predict(self.standardize(X))
+        samples = self.standardize(X)
+        return self.model_.predict(samples)
 
     @_has("outlier_scores")
     def outlier_scores(self, X: Any) -> FloatArray:
         """Outlier scores of samples given in their original units; those of the model."""
-        return self.model_.outlier_scores(self.standardize(X))
+        samples = self.standardize(X)
+        return self.model_.outlier_scores(samples)
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         state.setdefault("fill_", None)  # not in files from before gaps could be filled

@@ -280,6 +280,21 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
     return weights
 
 
+@contextmanager
+def or_as_before(estimator: Any) -> Iterator[None]:
+    """What the block has set is taken back if it does not end well, also by an interrupt.
+
+    Else factors of the last fit would stand beside the number and the names of the features of a
+    table that was refused, and samples with these would be taken for those.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__ = before
+        raise
+
+
 def is_dask_array(X: Any) -> bool:
     """Whether X is one, without importing Dask."""
     kind = type(X)

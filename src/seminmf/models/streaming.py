@@ -10,7 +10,7 @@ import numpy as np
 from .._types import FloatArray
 from .._words import counted
 from .factorization import _Factorization
-from .samples import check_in_memory, check_samples, check_weights
+from .samples import check_in_memory, check_samples, check_weights, or_as_before
 from .validation import check_batch, check_integer, check_share
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class _Streaming(_Factorization):
         """
         forgetting = check_share("forgetting", self.forgetting)
         if not hasattr(self, "components_"):
-            return self._begin(X, sample_weight)
+            with or_as_before(self):
+                return self._begin(X, sample_weight)
         k = check_integer("n_components", self.n_components, 1)
         if k != len(self.components_):
             raise ValueError(
@@ -82,7 +83,8 @@ class _Streaming(_Factorization):
         check_batch(low, high, self._parts["nonnegative"], X.dtype, self._projector.unit)
         weights = check_weights(sample_weight, X)
         share = None if weights is None else weights.astype(X.dtype)
-        return self._go_on(X, share, forgetting)
+        with or_as_before(self):
+            return self._go_on(X, share, forgetting)
 
     def _begin(self, X: Any, sample_weight: Any) -> Self:
         """The first batch."""

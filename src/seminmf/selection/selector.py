@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._files import PathLike
 from ..models.clustering import FactorKMeans
+from ..models.samples import or_as_before
 from ..models.validation import check_integer, check_neighbours
 from .checks import check_array, check_candidates, drawn_seed, told_of
 from .components import ForetellingPlan, usual_candidates
@@ -166,7 +167,8 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 random_state=self.random_state,
             )  # fmt: skip
 
-        with working(self.n_jobs, self.callback, self.checkpoint, described) as work:
+        going = working(self.n_jobs, self.callback, self.checkpoint, described)
+        with or_as_before(self), going as work:
             seed = work.once("seed of all", lambda: drawn_seed(self.random_state))
             self.choice_: ComponentsChoice | None = None
             self.best_score_: float | None = None

@@ -124,6 +124,11 @@ class ArraySource:
     """An array that reads what is asked of it: of Zarr, of HDF5 or in memory."""
 
     def __init__(self, array: Any, what: str = "X", names: Any = None) -> None:
+        if not hasattr(array, "dtype") or sp.issparse(array):
+            raise ValueError(
+                f"{what} is a {type(array).__name__}, and not an array of NumPy, Zarr or HDF5; of "
+                "CSR a MatrixSource takes data, indices and indptr."
+            )
         check_table(what, array.shape, array.dtype)
         self._array, self.names = array, names
         self.dtype = np.dtype(array.dtype)
