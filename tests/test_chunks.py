@@ -15,8 +15,12 @@ import reference
 import seminmf.solve.factorize
 from helpers import GRAPH_MODELS, data, difference, make, problem, start
 from seminmf import L21SemiNMF
-from seminmf.data import Engine, cutting
+from seminmf.data import DESCEND, Engine, Rule, cutting
 from seminmf.graph.prepared import NeighbourGraph
+from seminmf.problem import stationarity
+from seminmf.problem.losses import Norm
+from seminmf.problem.objective import Objective
+from seminmf.solve.descent import Descent
 
 N, M, K = 600, 12, 3
 
@@ -147,6 +151,46 @@ def test_same_path_however_samples_are_stored(
         assert dense.objective_ == pytest.approx(reference.objective(
             problem(dense, X, W), dense.components_.T, dense.codes_
         ), rel=1e-10)  # fmt: skip
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+@pytest.mark.parametrize("l1", [0.0, 0.02])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_distance_from_optimality_comes_from_what_a_run_leaves(
+    kind: str, weighted: bool, l1: float, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is that of a visit to X, in whatever order the state of the samples is kept."""
+    X = data(N, M)
+    weights = np.random.default_rng(2).uniform(0.5, 2, N) if weighted else None
+    visits: list[Any] = []
+    visit = stationarity._sums
+    monkeypatch.setattr(stationarity, "_sums", lambda *a: visits.append(a) or visit(*a))
+    found = run("L21SemiNMF", X, kind, weights=weights, l1=l1, solver=solver)
+    assert not visits
+    monkeypatch.setattr(Descent, "kkt_residual", lambda self: np.nan)
+    expected = run("L21SemiNMF", X, kind, weights=weights, l1=l1, solver=solver)
+    assert visits
+    assert found.kkt_residual_ == pytest.approx(expected.kkt_residual_, rel=1e-9)
+
+
+def test_a_step_that_is_not_accepted_leaves_nothing() -> None:
+    """What its products with X say is of another basis than the present one."""
+    basis, codes = start(N, M, K)
+    objective, none = Objective(Norm(), Norm(), 0.1, 0.1), (np.zeros((0, 1)), np.zeros(0))
+    known = []
+    with Engine(data(N, M), K) as engine:
+        terms = objective.terms(np.dtype(np.float64), 0.0)
+        rows = engine.begin(terms, Rule(DESCEND, 1), prepared(GRAPHS["near"]), None, codes)
+        step = functools.partial(rows.solve, 0.1, 0.0, 0.5, 0.1, 1e-10)
+        for action in (
+            lambda: rows.measure(basis, basis.T @ basis, 0.1, 0.0), step, rows.restart, step,
+            lambda: rows.accept(0.5), rows.restart,
+        ):  # fmt: skip
+            action()
+            known.append(rows.newton_steps(0.1, lambda *given: none) is not None)
+    assert known == [True, False, False, False, True, True]
 
 
 @pytest.mark.usefixtures("small_chunks")

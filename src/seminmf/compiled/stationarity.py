@@ -6,32 +6,31 @@ from .jit import borrowing
 
 
 @borrowing
-def newton_steps(first, phi, codes, omega, weights, graph, edges, alpha, push, ridge):
+def newton_steps(first, slopes, codes, omega, weights, graph, edges, alpha, push, ridge):
     """Σ h (v − [v − g/h]₊)² and Σ h v² over the codes of the samples from ``first`` on.
 
     g and h are gradient and curvature of the quadratic that touches the objective, halved; a step
-    down is no longer than to zero, and where there is no curvature nothing is measured. ``phi`` has
-    a row for each of the samples, and is used up. So have ``push`` and ``ridge``, what a penalty
-    adds to gradient and curvature, unless they are empty; ``edges`` are empty without a graph.
+    down is no longer than to zero, and where there is no curvature nothing is measured. ``slopes``
+    are VΩ − XU, with a row for each of the samples, and are used up. So have ``push`` and
+    ``ridge``, what a penalty adds to gradient and curvature, unless they are empty; ``edges`` are
+    empty without a graph.
     """
     k = omega.shape[0]
     steps = sizes = 0.0
-    for r in range(phi.shape[0]):
+    for r in range(slopes.shape[0]):
         i = first + r
         weight, stiffness = np.float64(weights[i]), 0.0
         for q in range(k):
-            phi[r, q] *= weight
+            slopes[r, q] *= weight
         if edges.shape[0] > 0:
             for e in range(graph.indptr[i], graph.indptr[i + 1]):
                 pull, j = alpha * edges[e], graph.indices[e]
                 stiffness += pull
                 for q in range(k):
-                    phi[r, q] += pull * codes[j, q]
+                    slopes[r, q] -= pull * codes[j, q]
         for q in range(k):
-            v, gradient = np.float64(codes[i, q]), 0.0
-            for p in range(k):
-                gradient += codes[i, p] * omega[q, p]
-            gradient = weight * gradient + stiffness * v - phi[r, q]
+            v = np.float64(codes[i, q])
+            gradient = slopes[r, q] + stiffness * v
             curvature = weight * omega[q, q] + stiffness
             if push.shape[0] > 0:
                 gradient += push[r, q]

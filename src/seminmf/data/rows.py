@@ -6,7 +6,9 @@ sums. Those are all that the basis and the decisions of a run need (fact 6 of th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -26,12 +28,16 @@ from ..compiled.rooms import (
     sums_for,
 )
 from ..compiled.state import Point
-from .cutting import cut_each_chunk, largest_part
+from ..compiled.stationarity import newton_steps
+from .cutting import cut_each_chunk, cut_visits, largest_part
 
 if TYPE_CHECKING:
     from .engine import Engine
 
 __all__ = ["DESCEND", "MULTIPLY", "Rows", "Rule", "Statistics"]
+
+Pushed = Callable[[FloatArray, FloatArray | None], tuple[FloatArray, FloatArray]]
+"""What a penalty adds to half of gradient and curvature at some codes, given their shares."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,7 @@ class Rows:
             numbering, self._graph = self._graph.numbering, self._graph.renumbered
         self._numbering = numbering
         self._own = slice(0, engine.n_samples)
+        self._visits = cut_visits(0, engine.n_samples, codes.shape[1])
         if numbering is not None:
             codes = np.concatenate([codes[numbering], codes[engine.n_samples :]])
             share = None if share is None else share[numbering]
@@ -225,6 +232,8 @@ class Rows:
         kinds = self._run, self._rooms[0], self._current, self._step
         find_kernels(*kinds, dtype)
         self._iteration = find_iteration(*kinds)
+        # The point of whose basis the products with X are that there are.
+        self._reached: Point | None = None
 
     def begins_again(self, codes: FloatArray) -> bool:
         """Start from other codes, if there is room for them."""
@@ -278,8 +287,33 @@ class Rows:
         self._trial.codes[:] = self._current.codes
         self._start_eta = 0.0
         self._step.change(SUM, 0.0, 0.0)
+        reached = self._reached
         found = self._pass(self._current)
+        self._reached = reached  # sums need no products with the basis
         return found.moment, found.gram
+
+    def newton_steps(self, alpha: float, pushed: Pushed) -> FloatArray | None:
+        """Σ h (v − [v − g/h]₊)² and Σ h v² at the current codes, see `compiled.stationarity`.
+
+        Without a visit to X, from the products that the last pass has left. None if it has left
+        none, or others; and in single precision, whose range curvatures leave.
+        """
+        now, phi, omega = self._current, self._run.phi, self._current.basis.omega
+        if self._reached is not now or len(phi) == 0 or phi.itemsize < 8:
+            return None
+        structure, k = self._graph.structure, len(omega)
+
+        def visit(rows: slice) -> FloatArray:
+            own = now.codes[rows]
+            push, ridge = pushed(own, None if self._share is None else self._share[rows])
+            return np.array(
+                newton_steps(
+                    rows.start, own @ omega - phi[rows, :k], now.codes, omega, now.weights,
+                    structure, now.edges, alpha, push, ridge,
+                )
+            )  # fmt: skip
+
+        return reduce(np.add, self._engine.team.map(visit, self._visits))
 
     def take(
         self, basis: FloatArray, omega: FloatArray, lengths: FloatArray, moment: FloatArray,
@@ -340,6 +374,7 @@ class Rows:
     def _pass(self, new: Point) -> Statistics:
         arguments, sums = (self._run, self._current, new, self._step), self._sums
         call = self._engine.team.call
+        self._reached = new
         for window in self._engine.storage.windows():
             window.show(self._run.samples, self._cuts)
             call(self._iteration, self._rooms, arguments, self._phases)

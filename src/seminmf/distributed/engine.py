@@ -195,6 +195,9 @@ class RemoteRows:
     def solve(self, *numbers: float) -> None:
         """The moments are with who asks, and so is the basis that solves their system."""
 
+    def newton_steps(self, *arguments: Any) -> None:
+        """What passes have left stays with the shards."""
+
     def accept(self, eta: float) -> None:
         self._tell()
         self._accepted = eta

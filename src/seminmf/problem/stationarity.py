@@ -12,6 +12,8 @@ and stays meaningful where residuals are zero and weights enormous.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,12 @@ import numpy as np
 from .._types import FloatArray
 from ..compiled.rooms import no_graph
 from ..compiled.stationarity import newton_steps
-from ..data import Engine, Visited
+from ..data import Engine, Rows, Visited
 from ..graph.prepared import NeighbourGraph
 from .basis import Basis, BasisRule, NonnegativeBasis
 from .objective import Objective
+
+_NO_PUSH = np.zeros((0, 1)), np.zeros(0)
 
 
 def kkt_residual(
@@ -40,7 +44,23 @@ def kkt_residual(
     exact = basis.astype(np.float64, copy=False)
     omega = exact.T @ exact
     sums = engine.summed(_sums, objective, engine, graph, share, basis, omega, codes, residuals)
-    return _kkt(objective, Basis.known(exact, omega), sums, rule)
+    moment, gram, steps = sums[: len(basis)], sums[len(basis) : -2], sums[-2:, 0]
+    return _kkt(objective, Basis.known(exact, omega), moment, gram, steps, rule)
+
+
+def kkt_residual_of(
+    objective: Objective,
+    rows: Rows,
+    basis: Basis,
+    moments: Callable[[], tuple[FloatArray, FloatArray]],
+    rule: BasisRule,
+) -> float:
+    """The same where a run is, from the products that its last pass has left; NaN without them.
+
+    Of X that needs no more than the ``moments`` at the codes, which may be there as well.
+    """
+    steps = rows.newton_steps(objective.alpha, partial(_pushed, objective))
+    return np.nan if steps is None else _kkt(objective, basis, *moments(), steps, rule)
 
 
 def _sums(
@@ -59,10 +79,9 @@ def _sums(
     In double precision, whose range no curvature leaves.
     """
     codes, k = np.ascontiguousarray(codes), basis.shape[1]
-    penalty, alpha = objective.penalty, float(objective.alpha)
+    alpha = float(objective.alpha)
     weights = objective.loss.weights(residuals, objective.floors.residual, share)
     weights = weights.astype(np.float64, copy=False)
-    nothing = np.zeros(0)
     if graph is None:
         structure, edges = no_graph(codes.dtype), np.zeros(0, codes.dtype)
     else:
@@ -71,17 +90,11 @@ def _sums(
 
     def visit(rows: slice, visited: Visited) -> FloatArray:
         own = codes[rows].astype(np.float64, copy=False)
-        push, ridge = nothing.reshape(0, 1), nothing
-        if penalty is not None:
-            ridge = np.full(len(own), 0.5 * objective.mu)
-            if share is not None:
-                ridge *= share[rows]
-            push = ridge[:, None] * (penalty.measure(own)[1] + penalty.curvature * own)
-            ridge *= penalty.curvature
-        phi = visited.times(basis).astype(np.float64, copy=False)
+        push, ridge = _pushed(objective, own, None if share is None else share[rows])
+        slopes = own @ omega - visited.times(basis)
         found = np.zeros((len(basis) + k + 2, k))
         found[-2:, 0] = newton_steps(
-            rows.start, phi, codes, omega, weights, structure, edges, alpha, push, ridge
+            rows.start, slopes, codes, omega, weights, structure, edges, alpha, push, ridge
         )
         weighted = weights[rows, None] * own
         found[: len(basis)] = visited.adjoint_times(weighted)
@@ -91,10 +104,27 @@ def _sums(
     return engine.sum_over_rows(visit)
 
 
-def _kkt(objective: Objective, now: Basis, sums: FloatArray, rule: BasisRule) -> float:
-    """From what all rows contribute."""
+def _pushed(
+    objective: Objective, codes: FloatArray, share: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """What the penalty on the codes adds to half of gradient and curvature; empty without one."""
+    penalty = objective.penalty
+    if penalty is None:
+        return _NO_PUSH
+    ridge = np.full(len(codes), 0.5 * objective.mu)
+    if share is not None:
+        ridge *= share
+    push = ridge[:, None] * (penalty.measure(codes)[1] + penalty.curvature * codes)
+    return push, ridge * penalty.curvature
+
+
+def _kkt(
+    objective: Objective, now: Basis, moment: FloatArray, gram: FloatArray, steps: FloatArray,
+    rule: BasisRule,
+) -> float:  # fmt: skip
+    """From what all rows contribute: moments at V, and numerator and denominator of r_V²."""
     basis, beta, floor = now.U, objective.beta, objective.floors.basis
-    moment, gram, (step, size) = sums[: len(basis)], sums[len(basis) : -2], sums[-2:, 0].tolist()
+    step, size = steps.tolist()
     system = gram.copy()
     diagonal = system.reshape(-1)[:: len(system) + 1]
     diagonal += now.ridge(beta, floor)
@@ -105,7 +135,7 @@ def _kkt(objective: Objective, now: Basis, sums: FloatArray, rule: BasisRule) ->
         delta[:, diagonal <= 0] = 0
     else:
         delta = basis - rule.step(moment, gram, now, beta, floor).U
-    of_basis = _ratio(float(np.vdot(delta @ system, delta)), float(np.vdot(basis @ system, basis)))
+    of_basis = _ratio(float(np.vdot(delta @ system, delta)), float(np.vdot(now.omega, system)))
     return float(np.sqrt(max(_ratio(step, size), of_basis, 0)))
 
 

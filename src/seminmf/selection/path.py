@@ -186,10 +186,10 @@ def _ahead(strength: float, models: list[Any], parts: Any) -> tuple[FloatArray, 
         return basis, codes
     last, made = models[-1].strength, models[-1].strength / models[-2].strength
     share = codes.dtype.type(_SHARE * np.log(strength / last) / np.log(made))
-    return (
-        basis + share * (basis - before[0][0]),
-        np.maximum(codes + share * (codes - before[0][1]), 0),
-    )
+    ahead = codes - before[0][1]  # in place, because it is as large as any array of a fit
+    ahead *= share
+    ahead += codes
+    return basis + share * (basis - before[0][0]), np.maximum(ahead, 0, out=ahead)
 
 
 def _row(model: Any, squares: float, seconds: float) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ..data import CANCELLATION, LazyCompression, Rule, Space, Statistics, Subsp
 from ..graph.prepared import NeighbourGraph
 from ..problem.basis import Basis, BasisRule, LeastSquaresBasis
 from ..problem.objective import Floors, Objective, Terms
+from ..problem.stationarity import kkt_residual_of
 from .checkpoint import State
 
 # Extrapolation: first step, growth after a success, ceiling.
@@ -157,6 +158,18 @@ class Descent:
         """The same with U in the features of X."""
         basis, codes = self.factors()
         return self.space.lift(basis), codes
+
+    def kkt_residual(self) -> float:
+        """Of the present point, see `problem.stationarity`; NaN if too little of it is known."""
+        return kkt_residual_of(
+            self.objective, self._rows, self._basis, self._own_moments, self.scheme.basis
+        )
+
+    def _own_moments(self) -> tuple[FloatArray, FloatArray]:
+        """Those at the codes themselves."""
+        if not self._from_codes:
+            self._step_back()
+        return self._moments
 
     def problem(self) -> Objective:
         """What is minimised, in the units of the original α and β."""

@@ -350,6 +350,8 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
                 keeper = Keeper(checkpoint, around)
             state = None if found is None else found["run"]
             solution = run(descent, plan.stopping, plan.callback, number, keeper, state)
+            if best is None or solution.rank < best.rank:
+                solution.kkt_residual = descent.kkt_residual()
             del descent
             found = None
             if plan.solver == "cd":
@@ -365,9 +367,10 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
             finish.drop_parts(best)
             if graph is None:
                 finish.polish(best)
-        best.kkt_residual = kkt_residual(
-            best.problem, best.space.engine, graph, share, (best.basis, best.codes),
-            best.residuals, scheme.basis,
-        )  # fmt: skip
+        if np.isnan(best.kkt_residual):
+            best.kkt_residual = kkt_residual(
+                best.problem, best.space.engine, graph, share, (best.basis, best.codes),
+                best.residuals, scheme.basis,
+            )  # fmt: skip
         best.lift()
     return best, plan

@@ -168,6 +168,7 @@ class Finish:
                 scale = basis.dtype.type(change)
                 solution.basis, solution.codes = basis / scale, codes * scale
                 solution.residuals, solution.history[-1] = residuals, value
+                solution.kkt_residual = np.nan
                 if without.all():
                     solution.status = Status.CONVERGED
                 return
@@ -191,7 +192,7 @@ class Finish:
             value = objective.total(*self._terms_at(solution, basis, codes, residuals))
         if value <= self._most(solution):
             solution.basis, solution.codes, solution.residuals = basis, codes, residuals
-            solution.history[-1] = value
+            solution.history[-1], solution.kkt_residual = value, np.nan
 
     def _most(self, solution: Solution) -> float:
         """The objective that is not told from that of the solution.

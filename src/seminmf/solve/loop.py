@@ -69,6 +69,7 @@ class Solution:
     history: list[float]
     status: Status
     kkt_residual: float = np.nan
+    """NaN where it is not known, as where the factors are no longer those of the run."""
 
     def lift(self) -> None:
         self.basis = self.space.lift(self.basis)
