@@ -108,20 +108,26 @@ def _add_moments(run, room, shard, rows, start, stop, old, new, step):
 
 
 @inner
-def _visit(run, room, shard, start, stop, origin, old, new, step):
-    """All that happens to a block, but for what the colours have done to it before."""
+def _visit(run, room, shard, start, stop, origin, ahead, old, new, step):
+    """All that happens to a block, but for what colours do to it: φ ahead of them, the rest behind.
+
+    Where there are no colours nothing is ``ahead``.
+    """
     by_colour = step.alpha > 0 and step.rule == DESCEND
-    rows = _rows_of_block(run, room, start, stop, origin, by_colour)
+    rows = _rows_of_block(run, room, start, stop, origin, by_colour and not ahead)
+    phi = run.phi
+    if phi.shape[0] == 0:
+        # Its rows go by the numbers of the samples, as all others.
+        phi = rows_of(room.phi, -start, stop - start)
+    if step.rule != SUM and ahead == by_colour:
+        times(
+            run.kernels.times, run.samples, rows, start, stop, new.basis.U,
+            rows_of(phi, start, stop), room.spare,
+        )  # fmt: skip
+    if ahead:
+        return
     if step.rule != SUM:
         if not by_colour:
-            phi = run.phi
-            if phi.shape[0] == 0:
-                # Its rows go by the numbers of the samples, as all others.
-                phi = rows_of(room.phi, -start, stop - start)
-            times(
-                run.kernels.times, run.samples, rows, start, stop, new.basis.U,
-                rows_of(phi, start, stop), room.spare,
-            )  # fmt: skip
             if step.rule == DESCEND:
                 point, eta = rows_of(new.codes, start, stop), new.codes.dtype.type(step.start_eta)
                 extrapolate(rows_of(old.codes, start, stop), point, eta, point)
@@ -136,40 +142,21 @@ def _visit(run, room, shard, start, stop, origin, old, new, step):
 
 
 @part_of_compiled
-def _visit_shards(call, phase, run, room, chunk, old, new, step):
+def _shards(call, phase, run, room, chunk, ahead, old, new, step):
     """Visit the blocks of a chunk; returns the offers of `barrier`."""
     cuts, sums = run.cuts, run.sums
     first = cuts.chunks[chunk]
     count, origin = cuts.chunks[chunk + 1] - first, cuts.blocks[cuts.shards[first]]
     shard = take(call, phase)
     while shard < count:
-        if chunk == 0:
+        if chunk == 0 and not ahead:
             sums.losses[shard] = sums.penalties[shard] = 0
             height, size = room.weighted.shape[1], sums.moments.shape[1]
             clear(line_of(rows_of(sums.grams, shard * height, (shard + 1) * height)))
             clear(part(line_of(sums.moments), shard * size, (shard + 1) * size))
         for b in range(cuts.shards[first + shard], cuts.shards[first + shard + 1]):
-            _visit(run, room, shard, cuts.blocks[b], cuts.blocks[b + 1], origin, old, new, step)
-        done(call, phase)
-        shard = take(call, phase)
-    return barrier(call, phase, count)
-
-
-@part_of_compiled
-def _products_of_shards(call, phase, run, room, chunk, new):
-    """φ of the samples of a chunk; returns the offers of `barrier`."""
-    cuts, phi = run.cuts, run.phi
-    first = cuts.chunks[chunk]
-    count, origin = cuts.chunks[chunk + 1] - first, cuts.blocks[cuts.shards[first]]
-    shard = take(call, phase)
-    while shard < count:
-        for b in range(cuts.shards[first + shard], cuts.shards[first + shard + 1]):
             start, stop = cuts.blocks[b], cuts.blocks[b + 1]
-            rows = _rows_of_block(run, room, start, stop, origin, False)
-            times(
-                run.kernels.times, run.samples, rows, start, stop, new.basis.U,
-                rows_of(phi, start, stop), room.spare,
-            )  # fmt: skip
+            _visit(run, room, shard, start, stop, origin, ahead, old, new, step)
         done(call, phase)
         shard = take(call, phase)
     return barrier(call, phase, count)
@@ -272,10 +259,10 @@ def iteration(call, number, room, run, old, new, step):
     last = cuts.end == cuts.chunks.shape[0] - 1
     for chunk in range(cuts.begin, cuts.end):
         if coupled and step.rule == DESCEND:
-            offers += _products_of_shards(call, phase, run, room, chunk, new)
+            offers += _shards(call, phase, run, room, chunk, True, old, new, step)
             offers += _colours(call, phase + 1, run, room, chunk, old, new, step)
             phase += 1 + run.graph.groups[chunk + 1] - run.graph.groups[chunk]
-        offers += _visit_shards(call, phase, run, room, chunk, old, new, step)
+        offers += _shards(call, phase, run, room, chunk, False, old, new, step)
         phase += 1
     if last and coupled and step.rule != SUM:
         offers += _edges(call, phase, run, room, new)
