@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
 _AVERAGED, _NONE = "averaged", "none"  # values of ``refinement_``
-# Starts of k-means. More find slightly tighter clusters, and none that are nearer to the classes.
-_STARTS = 3
+# Starts of k-means, of which one goes on. More find slightly tighter clusters, and none that are
+# nearer to the classes (`benchmarks.panel.starts`).
+_STARTS = 5
 # What k-means finds, by the names that scikit-learn has for it.
 _FOUND = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
 
@@ -54,20 +55,18 @@ def find_clusters(
     """k-means of the codes of a fitted factorization; from the clusters ``start`` if given."""
     from ..compiled.kmeans import kmeans, squared_distances
     from ..compiled.threads.cores import AtWork
+    from .averages import means_by_label
 
     with AtWork():
         reading, (places, shares) = Reading.of(factorizer, codes, n_clusters, metric, refine)
-        reading, places = reading.around(places)
     means = None
     if start is not None:
         means = np.array([places[start == label].mean(axis=0) for label in range(n_clusters)])
     found = kmeans(places, n_clusters, seed, _STARTS, centres=means)
     # Who was drawn in has less of a say.
-    weights = np.bincount(found.labels, shares[:, 0], n_clusters)
-    sums = [np.bincount(found.labels, column, n_clusters) for column in (shares * codes).T]
-    centres = (np.transpose(sums) / np.where(weights > 0, weights, 1)[:, None]).astype(codes.dtype)
-    empty = np.flatnonzero(weights == 0)
-    if len(empty):
+    centres, weights = means_by_label(codes, shares[:, 0], found.labels, n_clusters)
+    if not weights.all():
+        empty = np.flatnonzero(weights == 0)
         told = f"Only {n_clusters - len(empty)} distinct clusters are found: choose fewer."
         warnings.warn(told, ConvergenceWarning, stacklevel=4)
         # The others have a centre all the same.
