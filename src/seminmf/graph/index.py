@@ -86,6 +86,7 @@ class NeighbourIndex:
             if len(shape) != 2 or shape[0] != m:  # in a file that was changed
                 raise ValueError(f"directions of shape {shape} do not fit {m} features")
         self._search: Search | None = None
+        self._features: Any = None
         self._known: KnownRows | None = None
 
     @classmethod
@@ -98,7 +99,7 @@ class NeighbourIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         """What was built is not part of a copy: the recipe is."""
-        return {**self.__dict__, "_recipe": self.recipe, "_search": None, "_known": None}
+        return {**self.__dict__, "_recipe": self.recipe, "_search": None, "_features": None, "_known": None}
 
     def __len__(self) -> int:
         return int(self.samples.shape[0])
@@ -116,10 +117,19 @@ class NeighbourIndex:
             recipe, features = self.recipe, self.samples
             if recipe.approximate or recipe.directions is not None:
                 features = features_of(self.samples, recipe.directions)
+                # An exact search has them itself.
+                self._features = None if recipe.approximate else features
             # Copies of samples are one vertex, so that there may be fewer than neighbours.
             count = min(self.n_neighbors, len(self) - 1)
             self._search = index_of_features(features, count, approximate=recipe.approximate)
         return self._search
+
+    @property
+    def features(self) -> FloatArray:
+        """Coordinates of the samples in which they are compared."""
+        if self._features is not None:
+            return self._features
+        return features_of(self.samples, self.recipe.directions)
 
     def links(self) -> sp.csr_array:
         """Ones in each row for the nearest others of a sample."""

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -64,8 +65,9 @@ def find_clusters(
     found = kmeans(places, n_clusters, seed, _STARTS, centres=means)
     # Who was drawn in has less of a say.
     weights = np.bincount(found.labels, shares[:, 0], n_clusters)
-    sums = [np.bincount(found.labels, column, n_clusters) for column in (shares * codes).T]
-    centres = (np.transpose(sums) / np.where(weights > 0, weights, 1)[:, None]).astype(codes.dtype)
+    rows = np.arange(len(codes) + 1)
+    sums = sp.csc_array((shares[:, 0], found.labels, rows), (n_clusters, len(codes))) @ codes
+    centres = (sums / np.where(weights > 0, weights, 1)[:, None]).astype(codes.dtype)
     empty = np.flatnonzero(weights == 0)
     if len(empty):
         told = f"Only {n_clusters - len(empty)} distinct clusters are found: choose fewer."

@@ -26,8 +26,9 @@ _ROUNDS = 2
 _POWER = 1 / 5
 # Samples nearer than this share of the largest distance are copies.
 _SAME = 1e-10
-# Steps to the middle: as many as it takes to be among copies of a sample that are most of the data.
-_STEPS = 10
+# Steps to the middle: as many as it takes to be among copies of a sample that are most of the data,
+# unless one is shorter than such a share of the usual distance from it.
+_STEPS, _STILL = 10, 1e-2
 
 
 def metric_root(factorizer: Any, n_components: int, even: bool = True) -> FloatArray:
@@ -52,11 +53,11 @@ def metric_root(factorizer: Any, n_components: int, even: bool = True) -> FloatA
 
 def _in_range(values: FloatArray) -> tuple[FloatArray, float]:
     """Values whose squares are numbers, and their unit."""
-    from ..data import power_of_two
+    from ..data import divided, unit_of
 
     values = np.asarray(values, dtype=np.float64)
-    unit = power_of_two(float(np.abs(values).max(initial=0.0)))
-    return values / unit, unit
+    unit = unit_of(max(float(values.max(initial=0)), -float(values.min(initial=0))), values.dtype)
+    return divided(values, unit), unit
 
 
 def _row_lengths(values: FloatArray) -> FloatArray:
@@ -76,20 +77,29 @@ def _geometric_median(places: FloatArray) -> FloatArray:
     """
     places, _ = _in_range(places)
     weights = np.full(len(places), 1 / len(places))
+    middle = weights @ places
     for _ in range(_STEPS):
-        distances = _row_lengths(places - weights @ places)
+        distances = _row_lengths(places - middle)
         least = np.finfo(np.float64).eps * distances.max()
         if least == 0:
             break
         weights = 1 / np.maximum(distances, least)
-        weights /= weights.sum()
+        # The harmonic mean of the distances, which those of samples nearby make small.
+        usual = len(places) / weights.sum()
+        weights *= usual / len(places)
+        before, middle = middle, weights @ places
+        if _row_lengths((middle - before)[None])[0] <= _STILL * usual:
+            break
     return weights
 
 
 def _usual(distances: FloatArray) -> float:
     """The median of those that are not of copies."""
-    apart = distances > _SAME * distances.max()
-    return float(np.median(distances[apart])) if apart.any() else 0.0
+    ordered = np.sort(distances)
+    copies = int(ordered.searchsorted(_SAME * ordered[-1], side="right"))
+    last = len(ordered) - 1
+    middle = ordered[(copies + last) // 2] + ordered[(copies + last + 1) // 2]
+    return float(middle) / 2 if copies <= last else 0.0
 
 
 def _beyond(distances: FloatArray, usual: float) -> FloatArray:
@@ -119,9 +129,12 @@ class Middle:
         is near the middle neither.
         """
         away = np.hypot(_lengths(features - self.home), residuals)
+        return self.kept(away, None if others is None else _lengths(features - others))
+
+    def kept(self, away: FloatArray, gaps: FloatArray | None) -> FloatArray:
+        """The same by distances from the middle, and from the means with neighbours."""
         beyond = _beyond(away, self.radius)
-        if others is not None and self.gap is not None:
-            gaps = _lengths(features - others)
+        if gaps is not None and self.gap is not None:
             beyond = np.minimum(beyond, _beyond(gaps, self.gap))
         return np.asarray(beyond ** (self.power - 1))[:, None]
 
@@ -188,20 +201,20 @@ class Reading:
         cls, factorizer: Any, codes: FloatArray, n_clusters: int, metric: str, refine: bool
     ) -> tuple[Reading, Seen]:
         """The reading, and the samples of the fit."""
-        k = codes.shape[1]
-        root = np.eye(k) if metric == CODES else metric_root(factorizer, k)
-        if not refine:
-            return cls(metric, root), Seen(codes @ root, np.ones((len(codes), 1)))
-        links = getattr(factorizer, "_links", None)
+        links = getattr(factorizer, "_links", None) if refine else None
         # Neighbourhoods that are larger than clusters reach into others.
         if links is not None and (links.shape[0] + links.nnz) * n_clusters <= links.shape[0] ** 2:
             return cls._with_neighbours(factorizer, codes, links, metric)
+        k = codes.shape[1]
+        root = np.eye(k) if metric == CODES else metric_root(factorizer, k)
         places = codes @ root
+        if not refine:
+            return cls(metric, root), Seen(places, np.ones((len(codes), 1)))
         home = _geometric_median(places) @ places
         residuals = getattr(factorizer, "residuals_", np.zeros(len(codes)))
         away = np.hypot(_lengths(places - home), residuals)
         middle = Middle(home, home, _usual(away))
-        shares = middle.shares(places, None, residuals)
+        shares = middle.kept(away, None)
         return cls(metric, root, middle), Seen(middle.drawn_in(places, shares), shares)
 
     @classmethod
@@ -209,6 +222,7 @@ class Reading:
         cls, factorizer: Any, codes: FloatArray, links: sp.csr_array, metric: str
     ) -> tuple[Reading, Seen]:
         """Along the directions in which neighbours were looked for."""
+        from ..data import divided
         from ..data.features import features_of, leading_directions
         from ..graph.index import DIRECTIONS
 
@@ -216,26 +230,33 @@ class Reading:
         index = projector.index
         # Copies of a sample are one vertex of the graph.
         member = slice(None) if factorizer._member is None else factorizer._member
-        copies = np.bincount(np.arange(links.shape[0])[member], minlength=links.shape[0])
-        own = np.empty((links.shape[0], k), codes.dtype)
-        own[member] = codes
+        copies: Any = 1.0
+        own = codes
+        if factorizer._member is not None:
+            copies = np.bincount(member, minlength=links.shape[0])[:, None]
+            own = np.empty((links.shape[0], k), codes.dtype)
+            own[member] = codes
         directions = index.recipe.directions
         if directions is None:
             directions = leading_directions(index.samples, DIRECTIONS * k)
-        features = features_of(index.samples, directions).astype(np.float64) * projector.unit
+            features = features_of(index.samples, directions)
+        else:
+            features = index.features
+        features = divided(np.asarray(features, np.float64), 1 / projector.unit)
         averages = _Averages.over(links, copies)
-        others = averages(features, features)
         weights = _geometric_median(features)
         home, rest, root = weights @ features, 0.0, np.eye(k)
-        radius, gap = (_usual(_lengths(features - x)[member]) for x in (home, others))
-        middle = Middle(home, home, radius, gap)
-        shares = middle.shares(features, others, 0.0)
+        away, gaps = (_lengths(features - x) for x in (home, averages(features, features)))
+        middle = Middle(home, home, _usual(away[member]), _usual(gaps[member]))
+        shares = middle.kept(away, gaps)
         if metric == RECONSTRUCTION:
             root = np.asarray(factorizer.components_, dtype=np.float64)
             root = root if directions is None else root @ directions
-            left = shares * (features - own @ root)
-            rest = averages.in_common(left)
-        places = _places(own, features, root, rest)
+        places = own @ root
+        if metric == RECONSTRUCTION:
+            left = features - places
+            rest = averages.in_common(shares * left)
+            places += rest * left
         middle = replace(middle, place=weights @ places)
         rounds = np.empty((1 + _ROUNDS, *places.shape), codes.dtype)
         rounds[0] = middle.drawn_in(places, shares)
@@ -273,7 +294,7 @@ class Reading:
         found[~new] = self.rounds[-1][placed.known[~new]]
         if not new.any():
             return codes, found
-        averages, values = _Averages.over(placed.links, np.ones(new.sum())), codes[new]
+        averages, values = _Averages.over(placed.links, 1.0), codes[new]
         if self.features is not None and self.middle is not None:
             from ..data.features import features_of
 
@@ -310,17 +331,20 @@ class _Averages:
     """Means of each sample, all of its copies, and its neighbours."""
 
     links: sp.csr_array
-    copies: FloatArray
+    """Ones for the neighbours."""
+    copies: Any
+    """How many, in a column, or as one number."""
     total: FloatArray
 
     @classmethod
     def over(cls, links: sp.csr_array, copies: Any) -> _Averages:
-        ones = sp.csr_array((np.ones(links.nnz), links.indices, links.indptr), shape=links.shape)
-        own = np.asarray(copies, dtype=np.float64)[:, None]
-        return cls(ones, own, own + np.diff(links.indptr)[:, None])
+        return cls(links, copies, copies + np.diff(links.indptr)[:, None])
 
     def __call__(self, own: FloatArray, others: FloatArray) -> FloatArray:
-        return np.asarray((self.copies * own + self.links @ others) / self.total, dtype=own.dtype)
+        sums = self.links @ others
+        sums += self.copies * own
+        sums /= self.total
+        return np.asarray(sums, dtype=own.dtype)
 
     def in_common(self, values: FloatArray) -> float:
         """The share of averages that is not left over from what each sample has by itself.
@@ -329,7 +353,8 @@ class _Averages:
         s of what is in common and e of what is not, squares are s + e before and s + le after.
         """
         values, _ = _in_range(values)
-        before, after = float((values**2).sum()), float((self(values, values) ** 2).sum())
+        means = self(values, values)
+        before, after = (float(np.einsum("ij,ij->", some, some)) for some in (values, means))
         # The squares of the weights: those of the copies are one, a neighbour's is 1/total.
         leave = float(((self.copies**2 + self.total - self.copies) / self.total**2).mean())
         if after == 0 or leave == 1:
