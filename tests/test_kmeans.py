@@ -79,11 +79,16 @@ def test_clusters_are_as_tight_as_those_of_scikit_learn(starts: int) -> None:
     assert np.mean(ratios) < 1.02
 
 
-def test_more_starts_are_never_worse() -> None:
+def test_of_several_starts_a_good_one_goes_on() -> None:
+    """Nearly as good as the best of as many that all go on to their ends."""
     X = blobs(400, 2, 15, 0.8)
-    inertias = [kmeans(X, 15, 3, starts).inertia for starts in (1, 2, 5, 10)]
-    assert inertias == sorted(inertias, reverse=True)
-    assert inertias[-1] < inertias[0]
+    one, three, ten = (
+        np.array([kmeans(X, 15, seed, starts).inertia for seed in range(30)])
+        for starts in (1, 3, 10)
+    )
+    best = one.reshape(10, 3).min(axis=1).mean()
+    assert ten.mean() < three.mean() < 1.01 * best
+    assert best < 0.98 * one.mean()
 
 
 def test_a_seed_gives_the_same_for_any_number_of_threads() -> None:
