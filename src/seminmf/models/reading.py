@@ -60,6 +60,11 @@ def _in_range(values: FloatArray) -> tuple[FloatArray, float]:
     return divided(values, unit), unit
 
 
+def _plain(values: Any) -> FloatArray:
+    """As compiled code takes them."""
+    return np.require(values, np.float64, ["C", "W"])
+
+
 def _row_lengths(values: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", values, values)))
 
@@ -71,25 +76,15 @@ def _lengths(steps: FloatArray) -> FloatArray:
 
 
 def _geometric_median(places: FloatArray) -> FloatArray:
-    """Weights of the samples in their geometric median (Weiszfeld's iteration).
+    """Weights of the samples in their geometric median.
 
     It is where the sum of the distances is least, which turns with the samples.
     """
+    from ..compiled.averages import find_middle
+
     places, _ = _in_range(places)
-    weights = np.full(len(places), 1 / len(places))
-    middle = weights @ places
-    for _ in range(_STEPS):
-        distances = _row_lengths(places - middle)
-        least = np.finfo(np.float64).eps * distances.max()
-        if least == 0:
-            break
-        weights = 1 / np.maximum(distances, least)
-        # The harmonic mean of the distances, which those of samples nearby make small.
-        usual = len(places) / weights.sum()
-        weights *= usual / len(places)
-        before, middle = middle, weights @ places
-        if _row_lengths((middle - before)[None])[0] <= _STILL * usual:
-            break
+    weights, middle = np.empty(len(places)), np.empty((2, places.shape[1]))
+    find_middle(_plain(places), _STEPS, _STILL, weights, *middle)
     return weights
 
 
@@ -230,10 +225,9 @@ class Reading:
         index = projector.index
         # Copies of a sample are one vertex of the graph.
         member = slice(None) if factorizer._member is None else factorizer._member
-        copies: Any = 1.0
-        own = codes
+        copies, own = np.ones(links.shape[0]), codes
         if factorizer._member is not None:
-            copies = np.bincount(member, minlength=links.shape[0])[:, None]
+            copies = np.bincount(member, minlength=links.shape[0]).astype(np.float64)
             own = np.empty((links.shape[0], k), codes.dtype)
             own[member] = codes
         directions = index.recipe.directions
@@ -294,7 +288,7 @@ class Reading:
         found[~new] = self.rounds[-1][placed.known[~new]]
         if not new.any():
             return codes, found
-        averages, values = _Averages.over(placed.links, 1.0), codes[new]
+        averages, values = _Averages.over(placed.links, np.ones(new.sum())), codes[new]
         if self.features is not None and self.middle is not None:
             from ..data.features import features_of
 
@@ -330,21 +324,21 @@ def _places(codes: FloatArray, features: FloatArray, root: FloatArray, rest: flo
 class _Averages:
     """Means of each sample, all of its copies, and its neighbours."""
 
-    links: sp.csr_array
-    """Ones for the neighbours."""
-    copies: Any
-    """How many, in a column, or as one number."""
-    total: FloatArray
+    copies: FloatArray
+    indptr: IntArray
+    indices: IntArray
+    """The neighbours of each, as in a CSR matrix."""
 
     @classmethod
-    def over(cls, links: sp.csr_array, copies: Any) -> _Averages:
-        return cls(links, copies, copies + np.diff(links.indptr)[:, None])
+    def over(cls, links: sp.csr_array, copies: FloatArray) -> _Averages:
+        return cls(copies, *(np.require(x, np.int64, "W") for x in (links.indptr, links.indices)))
 
     def __call__(self, own: FloatArray, others: FloatArray) -> FloatArray:
-        sums = self.links @ others
-        sums += self.copies * own
-        sums /= self.total
-        return np.asarray(sums, dtype=own.dtype)
+        from ..compiled.averages import average
+
+        means = np.empty(own.shape)
+        average(_plain(own), _plain(others), self.copies, self.indptr, self.indices, means)
+        return means.astype(own.dtype, copy=False)
 
     def in_common(self, values: FloatArray) -> float:
         """The share of averages that is not left over from what each sample has by itself.
@@ -356,7 +350,8 @@ class _Averages:
         means = self(values, values)
         before, after = (float(np.einsum("ij,ij->", some, some)) for some in (values, means))
         # The squares of the weights: those of the copies are one, a neighbour's is 1/total.
-        leave = float(((self.copies**2 + self.total - self.copies) / self.total**2).mean())
+        others = np.diff(self.indptr)
+        leave = float(((self.copies**2 + others) / (self.copies + others) ** 2).mean())
         if after == 0 or leave == 1:
             return 0.0
         return float(np.clip((after - leave * before) / (1 - leave) / after, 0, 1))
