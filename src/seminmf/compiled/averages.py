@@ -1,10 +1,10 @@
-"""The middle of samples, and means of each with its neighbours."""
+"""Means of samples: of each with its neighbours, of those of a cluster, and the middle of all."""
 
 from math import sqrt
 
 import numpy as np
 
-from .jit import borrowing
+from .jit import borrowing, inner
 from .loops import clear
 
 _ROUND_OFF = np.finfo(np.float64).eps
@@ -20,7 +20,6 @@ def find_middle(points, most_steps, still, weights, middle, before):
     n, d = points.shape
     clear(middle)
     for i in range(n):
-        weights[i] = 1 / n
         for f in range(d):
             middle[f] += points[i, f] / n
     for _ in range(most_steps):
@@ -47,16 +46,52 @@ def find_middle(points, most_steps, still, weights, middle, before):
             break
 
 
+@inner
+def _average(i, own, others, copies, indptr, indices, means, row):
+    """Into a row of ``means``: of ``copies[i]`` times row i, and the rows of ``others`` next to it.
+
+    Returns the sum of the squares of the weights, copies being one sample.
+    """
+    d, neighbours = own.shape[1], indptr[i + 1] - indptr[i]
+    total = copies[i] + neighbours
+    for f in range(d):
+        means[row, f] = copies[i] * own[i, f]
+    for e in range(indptr[i], indptr[i + 1]):
+        j = indices[e]
+        for f in range(d):
+            means[row, f] += others[j, f]
+    for f in range(d):
+        means[row, f] /= total
+    return (copies[i] ** 2 + neighbours) / total**2
+
+
 @borrowing
 def average(own, others, copies, indptr, indices, means):
-    """Means of ``copies[i]`` times row i, and the rows of ``others`` next to it."""
+    """Means of each sample with its neighbours among others."""
     for i in range(own.shape[0]):
-        count = copies[i] + indptr[i + 1] - indptr[i]
-        for f in range(own.shape[1]):
-            means[i, f] = copies[i] * own[i, f]
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            for f in range(own.shape[1]):
-                means[i, f] += others[j, f]
-        for f in range(own.shape[1]):
-            means[i, f] /= count
+        _average(i, own, others, copies, indptr, indices, means, i)
+
+
+@borrowing
+def squares_of_averages(values, copies, indptr, indices, mean):
+    """The squares of values, those of their averages, and the mean of the squares of weights.
+
+    ``mean`` is room for one average.
+    """
+    before, after, leave = 0.0, 0.0, 0.0
+    for i in range(values.shape[0]):
+        leave += _average(i, values, values, copies, indptr, indices, mean, 0)
+        for f in range(values.shape[1]):
+            before += values[i, f] ** 2
+            after += mean[0, f] ** 2
+    return before, after, leave / values.shape[0]
+
+
+@borrowing
+def add_by_label(rows, shares, labels, sums, weights):
+    """Sums of rows times their shares, and of the shares, for each label."""
+    for i in range(rows.shape[0]):
+        c = labels[i]
+        weights[c] += shares[i]
+        for f in range(rows.shape[1]):
+            sums[c, f] += shares[i] * rows[i, f]

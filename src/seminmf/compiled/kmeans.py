@@ -56,16 +56,16 @@ class Partition(NamedTuple):
 class _Search(Structure):
     """Samples, as rows and in tiles, and what there is of a start.
 
-    ``draws``: numbers from 0 to 1, a row for each centre of each start, and ``firsts``, where those
-    begin. ``trials``: squares to the nearest centre if a candidate were one, and ``squares`` as
-    they are. ``best``: centres that go on after all starts, with a sum of squares of ``least``.
-    ``sums``, ``sizes`` and ``losses`` have rows for the blocks.
+    ``draws``: numbers from 0 to 1, a row for each centre of each start. ``trials``: squares to the
+    nearest centre if a candidate were one, and ``squares`` as they are. ``best``: the centres that
+    go on after all starts, with a sum of squares of ``least``. ``sums``, ``sizes`` and ``losses``
+    have rows for the blocks.
     """
 
     fields = (
-        "rows", "weights", "tiles", "block", "draws", "firsts", "candidates", "trials",
-        "potentials", "centres", "best", "least", "labels", "squares", "sums", "sizes", "losses",
-        "moved", "state",
+        "rows", "weights", "tiles", "block", "draws", "candidates", "trials", "potentials",
+        "centres", "best", "least", "labels", "squares", "sums", "sizes", "losses", "moved",
+        "state",
     )  # fmt: skip
 
 
@@ -81,11 +81,15 @@ def _begin(search):
     state, squares, labels = search.state, search.squares, search.labels
     for i in range(labels.shape[0]):
         squares[i], labels[i] = np.inf, -1
-    if state[_START] == search.firsts.shape[0]:
+    if state[_START] == search.draws.shape[0]:
         copy(search.best, search.centres)
         state[_STEP] = search.centres.shape[0]
         return
-    first = search.firsts[state[_START]]
+    # The sample at which the sum of the weights goes beyond what was drawn.
+    wanted, first = search.draws[state[_START], 0, 0] * sum_of(search.weights), 0
+    while first < labels.shape[0] - 1 and search.weights[first] <= wanted:
+        wanted -= search.weights[first]
+        first += 1
     copy(rows_of(search.rows, first, first + 1), rows_of(search.candidates, 0, 1))
     state[_STEP], state[_TRIED], state[_ROUND] = 0, 1, 0
 
@@ -208,7 +212,7 @@ def _farthest(search):
 def _move(search):
     """Centres go to the means of their samples; those that have none, to the farthest samples."""
     state, centres, losses, moved = search.state, search.centres, search.losses, search.moved
-    (k, d), rows, starts = centres.shape, search.rows, search.firsts.shape[0]
+    (k, d), rows, starts = centres.shape, search.rows, search.draws.shape[0]
     races = starts > 1 and state[_START] < starts
     sums, sizes = rows_of(search.sums, 0, k), line_of(rows_of(search.sizes, 0, 1))
     for block in range(1, losses.shape[0]):
@@ -333,16 +337,13 @@ def kmeans(
     blocks, tried = -(-len(tiles) // block), 2 + int(log(count))
     shares = np.ones(n) if weights is None else np.ascontiguousarray(weights, _REAL)
     starts = starts if centres is None else 0
-    draws = rng.random((starts, count, tried))
-    until = np.cumsum(shares)
-    firsts = until.searchsorted(draws[:, 0, 0] * until[-1], side="right")
     search = _Search(
-        rows=rows, weights=shares, tiles=tiles, block=block, draws=draws,
-        firsts=np.minimum(firsts, n - 1), candidates=(_REAL, tried, d), trials=(_REAL, tried, n),
-        potentials=(_REAL, blocks, tried), centres=(_REAL, count, d), best=(_REAL, count, d),
-        least=(_REAL, 1), labels=(_LABEL, n), squares=(_REAL, n), sums=(_REAL, blocks * count, d),
-        sizes=(_REAL, blocks, count), losses=(_REAL, blocks), moved=(_WHOLE, blocks),
-        state=(_WHOLE, 6),
+        rows=rows, weights=shares, tiles=tiles, block=block,
+        draws=rng.random((starts, count, tried)), candidates=(_REAL, tried, d),
+        trials=(_REAL, tried, n), potentials=(_REAL, blocks, tried), centres=(_REAL, count, d),
+        best=(_REAL, count, d), least=(_REAL, 1), labels=(_LABEL, n), squares=(_REAL, n),
+        sums=(_REAL, blocks * count, d), sizes=(_REAL, blocks, count), losses=(_REAL, blocks),
+        moved=(_WHOLE, blocks), state=(_WHOLE, 6),
     )  # fmt: skip
     search.state[_STEP] = -1
     if centres is not None:

@@ -99,7 +99,8 @@ class NeighbourIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         """What was built is not part of a copy: the recipe is."""
-        return {**self.__dict__, "_recipe": self.recipe, "_search": None, "_features": None, "_known": None}
+        built = {"_search": None, "_features": None, "_known": None}
+        return {**self.__dict__, "_recipe": self.recipe, **built}
 
     def __len__(self) -> int:
         return int(self.samples.shape[0])

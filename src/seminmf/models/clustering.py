@@ -6,7 +6,6 @@ import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -55,21 +54,18 @@ def find_clusters(
     """k-means of the codes of a fitted factorization; from the clusters ``start`` if given."""
     from ..compiled.kmeans import kmeans, squared_distances
     from ..compiled.threads.cores import AtWork
+    from .averages import means_by_label
 
     with AtWork():
         reading, (places, shares) = Reading.of(factorizer, codes, n_clusters, metric, refine)
-        reading, places = reading.around(places)
     means = None
     if start is not None:
         means = np.array([places[start == label].mean(axis=0) for label in range(n_clusters)])
     found = kmeans(places, n_clusters, seed, _STARTS, centres=means)
     # Who was drawn in has less of a say.
-    weights = np.bincount(found.labels, shares[:, 0], n_clusters)
-    rows = np.arange(len(codes) + 1)
-    sums = sp.csc_array((shares[:, 0], found.labels, rows), (n_clusters, len(codes))) @ codes
-    centres = (sums / np.where(weights > 0, weights, 1)[:, None]).astype(codes.dtype)
-    empty = np.flatnonzero(weights == 0)
-    if len(empty):
+    centres, weights = means_by_label(codes, shares[:, 0], found.labels, n_clusters)
+    if not weights.all():
+        empty = np.flatnonzero(weights == 0)
         told = f"Only {n_clusters - len(empty)} distinct clusters are found: choose fewer."
         warnings.warn(told, ConvergenceWarning, stacklevel=4)
         # The others have a centre all the same.

@@ -26,9 +26,8 @@ _ROUNDS = 2
 _POWER = 1 / 5
 # Samples nearer than this share of the largest distance are copies.
 _SAME = 1e-10
-# Steps to the middle: as many as it takes to be among copies of a sample that are most of the data,
-# unless one is shorter than such a share of the usual distance from it.
-_STEPS, _STILL = 10, 1e-2
+# A usual distance is at least so long.
+_SHORTEST = float(np.finfo(np.float64).tiny)
 
 
 def metric_root(factorizer: Any, n_components: int, even: bool = True) -> FloatArray:
@@ -51,55 +50,22 @@ def metric_root(factorizer: Any, n_components: int, even: bool = True) -> FloatA
     return np.asarray(units * ((axes * np.sqrt(np.maximum(squares, 0))) @ axes.T))
 
 
-def _in_range(values: FloatArray) -> tuple[FloatArray, float]:
-    """Values whose squares are numbers, and their unit."""
-    from ..data import divided, unit_of
-
-    values = np.asarray(values, dtype=np.float64)
-    unit = unit_of(max(float(values.max(initial=0)), -float(values.min(initial=0))), values.dtype)
-    return divided(values, unit), unit
-
-
-def _plain(values: Any) -> FloatArray:
-    """As compiled code takes them."""
-    return np.require(values, np.float64, ["C", "W"])
-
-
-def _row_lengths(values: FloatArray) -> FloatArray:
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", values, values)))
-
-
-def _lengths(steps: FloatArray) -> FloatArray:
-    """Of rows whose squares may be beyond the range of numbers."""
-    steps, unit = _in_range(steps)
-    return unit * _row_lengths(steps)
-
-
-def _geometric_median(places: FloatArray) -> FloatArray:
-    """Weights of the samples in their geometric median.
-
-    It is where the sum of the distances is least, which turns with the samples.
-    """
-    from ..compiled.averages import find_middle
-
-    places, _ = _in_range(places)
-    weights, middle = np.empty(len(places)), np.empty((2, places.shape[1]))
-    find_middle(_plain(places), _STEPS, _STILL, weights, *middle)
-    return weights
-
-
 def _usual(distances: FloatArray) -> float:
     """The median of those that are not of copies."""
     ordered = np.sort(distances)
-    copies = int(ordered.searchsorted(_SAME * ordered[-1], side="right"))
-    last = len(ordered) - 1
-    middle = ordered[(copies + last) // 2] + ordered[(copies + last + 1) // 2]
-    return float(middle) / 2 if copies <= last else 0.0
+    apart = ordered[ordered.searchsorted(_SAME * ordered[-1], side="right") :]
+    count = len(apart)
+    return float(apart[(count - 1) // 2] + apart[count // 2]) / 2 if count else 0.0
 
 
 def _beyond(distances: FloatArray, usual: float) -> FloatArray:
-    """How many times as large as usual distances are, at least once."""
-    return np.maximum(distances / max(usual, np.finfo(np.float64).tiny), 1)
+    """How many times as large as usual distances are."""
+    return distances / max(usual, _SHORTEST)
+
+
+def _kept(beyond: FloatArray, power: float = _POWER) -> FloatArray:
+    """How much of their way from the middle samples keep that are so many times as far out."""
+    return np.asarray(np.maximum(beyond, 1) ** (power - 1))[:, None]
 
 
 @dataclass(frozen=True)
@@ -123,15 +89,12 @@ class Middle:
         ``others`` are means with neighbours. Who has neighbours beside it is not far out, and who
         is near the middle neither.
         """
-        away = np.hypot(_lengths(features - self.home), residuals)
-        return self.kept(away, None if others is None else _lengths(features - others))
+        from .averages import lengths
 
-    def kept(self, away: FloatArray, gaps: FloatArray | None) -> FloatArray:
-        """The same by distances from the middle, and from the means with neighbours."""
-        beyond = _beyond(away, self.radius)
-        if gaps is not None and self.gap is not None:
-            beyond = np.minimum(beyond, _beyond(gaps, self.gap))
-        return np.asarray(beyond ** (self.power - 1))[:, None]
+        beyond = _beyond(np.hypot(lengths(features - self.home), residuals), self.radius)
+        if others is not None and self.gap is not None:
+            beyond = np.minimum(beyond, _beyond(lengths(features - others), self.gap))
+        return _kept(beyond, self.power)
 
     def drawn_in(self, places: FloatArray, shares: FloatArray) -> FloatArray:
         """Samples, moved towards the middle."""
@@ -200,49 +163,42 @@ class Reading:
         # Neighbourhoods that are larger than clusters reach into others.
         if links is not None and (links.shape[0] + links.nnz) * n_clusters <= links.shape[0] ** 2:
             return cls._with_neighbours(factorizer, codes, links, metric)
+        from .averages import geometric_median, lengths
+
         k = codes.shape[1]
         root = np.eye(k) if metric == CODES else metric_root(factorizer, k)
         places = codes @ root
         if not refine:
-            return cls(metric, root), Seen(places, np.ones((len(codes), 1)))
-        home = _geometric_median(places) @ places
+            return cls._around(places, np.ones((len(codes), 1)), metric=metric, root=root)
+        home = geometric_median(places) @ places
         residuals = getattr(factorizer, "residuals_", np.zeros(len(codes)))
-        away = np.hypot(_lengths(places - home), residuals)
+        away = np.hypot(lengths(places - home), residuals)
         middle = Middle(home, home, _usual(away))
-        shares = middle.kept(away, None)
-        return cls(metric, root, middle), Seen(middle.drawn_in(places, shares), shares)
+        shares = _kept(_beyond(away, middle.radius))
+        places = middle.drawn_in(places, shares)
+        return cls._around(places, shares, metric=metric, root=root, middle=middle)
 
     @classmethod
     def _with_neighbours(
         cls, factorizer: Any, codes: FloatArray, links: sp.csr_array, metric: str
     ) -> tuple[Reading, Seen]:
         """Along the directions in which neighbours were looked for."""
-        from ..data import divided
-        from ..data.features import features_of, leading_directions
-        from ..graph.index import DIRECTIONS
+        from .averages import Averages, coordinates, geometric_median, lengths
 
         projector, k = factorizer._projector, codes.shape[1]
-        index = projector.index
         # Copies of a sample are one vertex of the graph.
-        member = slice(None) if factorizer._member is None else factorizer._member
-        copies, own = np.ones(links.shape[0]), codes
+        member, copies, own = slice(None), np.ones(links.shape[0]), codes
         if factorizer._member is not None:
+            member = factorizer._member
             copies = np.bincount(member, minlength=links.shape[0]).astype(np.float64)
             own = np.empty((links.shape[0], k), codes.dtype)
             own[member] = codes
-        directions = index.recipe.directions
-        if directions is None:
-            directions = leading_directions(index.samples, DIRECTIONS * k)
-            features = features_of(index.samples, directions)
-        else:
-            features = index.features
-        features = divided(np.asarray(features, np.float64), 1 / projector.unit)
-        averages = _Averages.over(links, copies)
-        weights = _geometric_median(features)
+        features, directions = coordinates(projector.index, k, projector.unit)
+        averages, weights = Averages.over(links, copies), geometric_median(features)
         home, rest, root = weights @ features, 0.0, np.eye(k)
-        away, gaps = (_lengths(features - x) for x in (home, averages(features, features)))
-        middle = Middle(home, home, _usual(away[member]), _usual(gaps[member]))
-        shares = middle.kept(away, gaps)
+        away, gaps = lengths(features - home), lengths(features - averages(features, features))
+        radius, gap = _usual(away[member]), _usual(gaps[member])
+        shares = _kept(np.minimum(_beyond(away, radius), _beyond(gaps, gap)))
         if metric == RECONSTRUCTION:
             root = np.asarray(factorizer.components_, dtype=np.float64)
             root = root if directions is None else root @ directions
@@ -251,13 +207,21 @@ class Reading:
             left = features - places
             rest = averages.in_common(shares * left)
             places += rest * left
-        middle = replace(middle, place=weights @ places)
+        middle = Middle(weights @ places, home, radius, gap)
         rounds = np.empty((1 + _ROUNDS, *places.shape), codes.dtype)
         rounds[0] = middle.drawn_in(places, shares)
         for before, after in pairwise(rounds):
             after[:] = averages(before, before)
-        reading = cls(metric, root, middle, rest, directions, features, rounds)
-        return reading, Seen(rounds[-1][member].astype(np.float64), shares[member])
+        return cls._around(
+            rounds[-1][member].astype(np.float64), shares[member], metric=metric, root=root,
+            middle=middle, rest=rest, directions=directions, features=features, rounds=rounds,
+        )  # fmt: skip
+
+    @classmethod
+    def _around(cls, places: FloatArray, shares: FloatArray, **known: Any) -> tuple[Reading, Seen]:
+        """With places that are counted from the mean of these."""
+        origin = places.mean(axis=0, dtype=np.float64).astype(places.dtype)
+        return cls(**known, origin=origin), Seen(places - origin, shares)
 
     def seen(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
         """What the factorization's ``transform`` returns, and places of samples as in the fit."""
@@ -280,6 +244,8 @@ class Reading:
         return codes, self.middle.drawn_in(places, self.middle.shares(places, None, residuals))
 
     def _among_neighbours(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
+        from .averages import Averages
+
         assert self.rounds is not None
         # Neighbours are those that the codes are tied to; training samples have their averages.
         placed = factorizer._projector.place(X)
@@ -288,7 +254,7 @@ class Reading:
         found[~new] = self.rounds[-1][placed.known[~new]]
         if not new.any():
             return codes, found
-        averages, values = _Averages.over(placed.links, np.ones(new.sum())), codes[new]
+        averages, values = Averages.over(placed.links, np.ones(new.sum())), codes[new]
         if self.features is not None and self.middle is not None:
             from ..data.features import features_of
 
@@ -308,50 +274,8 @@ class Reading:
         features = None if self.features is None else self.features[chosen]
         return replace(self, features=features, rounds=self.rounds[:, chosen])
 
-    def around(self, places: FloatArray) -> tuple[Reading, FloatArray]:
-        """The same with places that are counted from the mean of these, and these."""
-        origin = places.mean(axis=0, dtype=np.float64).astype(places.dtype)
-        return replace(self, origin=origin), places - origin
-
 
 def _places(codes: FloatArray, features: FloatArray, root: FloatArray, rest: float) -> FloatArray:
     """What the parts describe, and as much as counts of what they leave out."""
     described = codes @ root
     return described + rest * (features - described) if rest > 0 else described
-
-
-@dataclass(frozen=True)
-class _Averages:
-    """Means of each sample, all of its copies, and its neighbours."""
-
-    copies: FloatArray
-    indptr: IntArray
-    indices: IntArray
-    """The neighbours of each, as in a CSR matrix."""
-
-    @classmethod
-    def over(cls, links: sp.csr_array, copies: FloatArray) -> _Averages:
-        return cls(copies, *(np.require(x, np.int64, "W") for x in (links.indptr, links.indices)))
-
-    def __call__(self, own: FloatArray, others: FloatArray) -> FloatArray:
-        from ..compiled.averages import average
-
-        means = np.empty(own.shape)
-        average(_plain(own), _plain(others), self.copies, self.indptr, self.indices, means)
-        return means.astype(own.dtype, copy=False)
-
-    def in_common(self, values: FloatArray) -> float:
-        """The share of averages that is not left over from what each sample has by itself.
-
-        Averages leave of independent values the squares of their weights, 1/(p + 1) of p + 1. With
-        s of what is in common and e of what is not, squares are s + e before and s + le after.
-        """
-        values, _ = _in_range(values)
-        means = self(values, values)
-        before, after = (float(np.einsum("ij,ij->", some, some)) for some in (values, means))
-        # The squares of the weights: those of the copies are one, a neighbour's is 1/total.
-        others = np.diff(self.indptr)
-        leave = float(((self.copies**2 + others) / (self.copies + others) ** 2).mean())
-        if after == 0 or leave == 1:
-            return 0.0
-        return float(np.clip((after - leave * before) / (1 - leave) / after, 0, 1))

@@ -31,10 +31,10 @@ def consensus_model(
     n_clusters = model.n_clusters or factorizer.n_components
     fitted = clone(model).set_params(random_state=0)
     with AtWork():
-        reading, seen = Reading.of(
+        _, seen = Reading.of(
             factorizer, factorizer.codes_, n_clusters, fitted.metric, fitted.refine
         )
-        agreed = _agreed(reading.around(seen.places)[1], labels, n_clusters)
+        agreed = _agreed(seen.places, labels, n_clusters)
     fitted._cluster(factorizer, factorizer.codes_, n_clusters, 0, agreed)
     fitted.n_features_in_ = factorizer.n_features_in_
     found = [matched_cosines(factorizer.components_, other) for other in parts]

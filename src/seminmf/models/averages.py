@@ -1,0 +1,111 @@
+"""Averages of samples: of each with its neighbours, and of all, where outliers have little say.
+
+Importing this loads the compiler, as fits do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._types import FloatArray, IntArray
+from ..compiled.averages import add_by_label, average, find_middle, squares_of_averages
+from ..data import divided, unit_of
+from ..data.features import features_of, leading_directions
+from ..graph.index import DIRECTIONS, NeighbourIndex
+
+__all__ = ["Averages", "coordinates", "geometric_median", "lengths", "means_by_label"]
+
+# Steps to the middle: as many as it takes to be among copies of a sample that are most of the data,
+# unless one is shorter than such a share of the usual distance from it.
+_STEPS, _STILL = 10, 1e-2
+
+
+def _in_range(values: FloatArray) -> tuple[FloatArray, float]:
+    """Values whose squares are numbers, and their unit."""
+    values = np.asarray(values, dtype=np.float64)
+    unit = unit_of(max(float(values.max(initial=0)), -float(values.min(initial=0))), values.dtype)
+    return divided(values, unit), unit
+
+
+def _plain(values: FloatArray) -> FloatArray:
+    """As compiled code takes them: one type of numbers, in rows, and as if to be written to."""
+    values = np.ascontiguousarray(values, np.float64)
+    return values if values.flags.writeable else values.copy()
+
+
+def lengths(steps: FloatArray) -> FloatArray:
+    """Of rows whose squares may be beyond the range of numbers."""
+    steps, unit = _in_range(steps)
+    found = np.sqrt(np.einsum("ij,ij->i", steps, steps))
+    return found if unit == 1 else unit * found
+
+
+def coordinates(
+    index: NeighbourIndex, n_components: int, unit: float
+) -> tuple[FloatArray, FloatArray | None]:
+    """Those of samples along the directions in which neighbours were looked for, or the leading
+    ones; and the directions, None if they are all features.
+    """
+    directions = index.recipe.directions
+    if directions is None:
+        directions = leading_directions(index.samples, DIRECTIONS * n_components)
+        found = features_of(index.samples, directions)
+    else:
+        found = index.features
+    return divided(np.asarray(found, np.float64), 1 / unit), directions
+
+
+def means_by_label(
+    rows: FloatArray, shares: FloatArray, labels: IntArray, count: int
+) -> tuple[FloatArray, FloatArray]:
+    """Means of the rows of each label, which count by their shares, and the sums of these."""
+    sums, weights = np.zeros((count, rows.shape[1])), np.zeros(count)
+    add_by_label(_plain(rows), _plain(shares), labels, sums, weights)
+    sums /= np.where(weights > 0, weights, 1)[:, None]
+    return sums.astype(rows.dtype, copy=False), weights
+
+
+def geometric_median(places: FloatArray) -> FloatArray:
+    """Weights of the samples in their geometric median.
+
+    It is where the sum of the distances is least, which turns with the samples.
+    """
+    weights, middle = np.empty(len(places)), np.empty((2, places.shape[1]))
+    find_middle(_plain(_in_range(places)[0]), _STEPS, _STILL, weights, *middle)
+    return weights
+
+
+@dataclass(frozen=True)
+class Averages:
+    """Means of each sample, all of its copies, and its neighbours."""
+
+    copies: FloatArray
+    indptr: IntArray
+    indices: IntArray
+    """The neighbours of each, as in a CSR matrix."""
+
+    @classmethod
+    def over(cls, links: sp.csr_array, copies: FloatArray) -> Averages:
+        return cls(copies, links.indptr.astype(np.int64), links.indices.astype(np.int64))
+
+    def __call__(self, own: FloatArray, others: FloatArray) -> FloatArray:
+        means = np.empty(own.shape)
+        average(_plain(own), _plain(others), self.copies, self.indptr, self.indices, means)
+        return means.astype(own.dtype, copy=False)
+
+    def in_common(self, values: FloatArray) -> float:
+        """The share of averages that is not left over from what each sample has by itself.
+
+        Averages leave of independent values the squares of their weights, 1/(p + 1) of p + 1. With
+        s of what is in common and e of what is not, squares are s + e before and s + le after.
+        """
+        values, mean = _plain(_in_range(values)[0]), np.empty((1, values.shape[1]))
+        before, after, leave = squares_of_averages(
+            values, self.copies, self.indptr, self.indices, mean
+        )
+        if after == 0 or leave == 1:
+            return 0.0
+        return float(np.clip((after - leave * before) / (1 - leave) / after, 0, 1))
