@@ -38,7 +38,8 @@ _HEAT = 3
 _SAME = 1e-26
 # Tiles of a block: at least so many, and so many blocks at most, each of which has sums of its own.
 _FEWEST_TILES, _MOST_BLOCKS = 32, 64
-# Places of ``state``: what comes next, whose candidates are how many, and what was found.
+# Places of ``state``: what comes next, whose candidates are how many (none before a start begins),
+# what was found, and which start it is.
 _STEP, _TRIED, _OVER, _LAST, _ROUND, _START = range(6)
 _REAL, _WHOLE, _LABEL = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.int32)
 
@@ -83,7 +84,7 @@ def _begin(search):
         squares[i], labels[i] = np.inf, -1
     if state[_START] == search.draws.shape[0]:
         copy(search.best, search.centres)
-        state[_STEP] = search.centres.shape[0]
+        state[_STEP], state[_TRIED] = search.centres.shape[0], 1
         return
     # The sample at which the sum of the weights goes beyond what was drawn.
     wanted, first = search.draws[state[_START], 0, 0] * sum_of(search.weights), 0
@@ -249,7 +250,7 @@ def _move(search):
             search.least[0] = losses[0]
             copy(centres, search.best)
         state[_START] += 1
-        state[_STEP], state[_TRIED] = -1, 0
+        state[_STEP], state[_TRIED] = 0, 0
 
 
 @borrowing
@@ -260,7 +261,7 @@ def _search_from(call, number, seat, search):
     offers, phase, state = 0, 0, search.state
     blocks, count = search.losses.shape[0], search.centres.shape[0]
     while not state[_OVER]:
-        begins, spreads = state[_STEP] < 0, state[_STEP] < count
+        begins, spreads = state[_TRIED] == 0, state[_STEP] < count
         block = take(call, phase)
         while block < blocks:
             if spreads:
@@ -345,7 +346,6 @@ def kmeans(
         sums=(_REAL, blocks * count, d), sizes=(_REAL, blocks, count), losses=(_REAL, blocks),
         moved=(_WHOLE, blocks), state=(_WHOLE, 6),
     )  # fmt: skip
-    search.state[_STEP] = -1
     if centres is not None:
         search.best[:] = centres
     with Team(float(rows.size) * count, blocks) as team:

@@ -21,6 +21,8 @@ __all__ = ["Averages", "coordinates", "geometric_median", "lengths", "means_by_l
 # Steps to the middle: as many as it takes to be among copies of a sample that are most of the data,
 # unless one is shorter than such a share of the usual distance from it.
 _STEPS, _STILL = 10, 1e-2
+# Where the largest square is above it, those that are too small to be numbers are nothing beside it.
+_LEAST = 1e-200
 
 
 def _in_range(values: FloatArray) -> tuple[FloatArray, float]:
@@ -38,9 +40,12 @@ def _plain(values: FloatArray) -> FloatArray:
 
 def lengths(steps: FloatArray) -> FloatArray:
     """Of rows whose squares may be beyond the range of numbers."""
+    steps = np.asarray(steps, dtype=np.float64)
+    squares = np.einsum("ij,ij->i", steps, steps)
+    if _LEAST < squares.max() < np.inf:
+        return np.asarray(np.sqrt(squares))
     steps, unit = _in_range(steps)
-    found = np.sqrt(np.einsum("ij,ij->i", steps, steps))
-    return found if unit == 1 else unit * found
+    return np.asarray(unit * np.sqrt(np.einsum("ij,ij->i", steps, steps)))
 
 
 def coordinates(

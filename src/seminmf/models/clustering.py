@@ -27,7 +27,7 @@ __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
 _AVERAGED, _NONE = "averaged", "none"  # values of ``refinement_``
 # Starts of k-means. More find slightly tighter clusters, and none that are nearer to the classes.
-_STARTS = 3
+_STARTS = 5
 # What k-means finds, by the names that scikit-learn has for it.
 _FOUND = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
 
