@@ -30,8 +30,8 @@ from .views import line_of, matrix_at, part, rows_of
 # A start ends after so many rounds, or when the squares of the steps of all centres come to less
 # than such a share of the mean square, per feature, of what parts a sample from its centre.
 _ROUNDS, _STILL = 300, 1e-4
-# Rounds after which starts are compared. Of three the one that is best by then ends with 0.3 % more
-# than the best of three ends (mean of the sets of the panel; at most 1.3 %), for half of the time.
+# Rounds after which starts are compared. Of five the one that is best by then ends as tight as the
+# best of three that all go on to their ends (`benchmarks.panel.starts`), in less time.
 _HEAT = 3
 # A sample is where its centre is, if the square of their distance is less than such a share of its
 # own: more is not known of a mean.

@@ -21,7 +21,7 @@ __all__ = ["Averages", "coordinates", "geometric_median", "lengths", "means_by_l
 # Steps to the middle: as many as it takes to be among copies of a sample that are most of the data,
 # unless one is shorter than such a share of the usual distance from it.
 _STEPS, _STILL = 10, 1e-2
-# Where the largest square is above it, those that are too small to be numbers are nothing beside it.
+# Beside a square above it those that are too small to be numbers are nothing.
 _LEAST = 1e-200
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
 _AVERAGED, _NONE = "averaged", "none"  # values of ``refinement_``
-# Starts of k-means. More find slightly tighter clusters, and none that are nearer to the classes.
+# Starts of k-means, of which one goes on. More find slightly tighter clusters, and none that are
+# nearer to the classes (`benchmarks.panel.starts`).
 _STARTS = 5
 # What k-means finds, by the names that scikit-learn has for it.
 _FOUND = ("cluster_centers_", "labels_", "inertia_", "n_iter_")

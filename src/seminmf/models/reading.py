@@ -167,7 +167,7 @@ class Reading:
 
         k = codes.shape[1]
         root = np.eye(k) if metric == CODES else metric_root(factorizer, k)
-        places = codes @ root
+        places: FloatArray = codes @ root
         if not refine:
             return cls._around(places, np.ones((len(codes), 1)), metric=metric, root=root)
         home = geometric_median(places) @ places
