@@ -42,7 +42,7 @@ def lengths(steps: FloatArray) -> FloatArray:
     """Of rows whose squares may be beyond the range of numbers."""
     steps = np.asarray(steps, dtype=np.float64)
     squares = np.einsum("ij,ij->i", steps, steps)
-    if _LEAST < squares.max() < np.inf:
+    if _LEAST < squares.max(initial=0) < np.inf:
         return np.asarray(np.sqrt(squares))
     steps, unit = _in_range(steps)
     return np.asarray(unit * np.sqrt(np.einsum("ij,ij->i", steps, steps)))
@@ -52,7 +52,7 @@ def coordinates(
     index: NeighbourIndex, n_components: int, unit: float
 ) -> tuple[FloatArray, FloatArray | None]:
     """Those of samples along the directions in which neighbours were looked for, or the leading
-    ones; and the directions, None if they are all features.
+    ones, in an array of their own; and the directions, None if they are all features.
     """
     directions = index.recipe.directions
     if directions is None:
@@ -60,7 +60,7 @@ def coordinates(
         found = features_of(index.samples, directions)
     else:
         found = index.features
-    return divided(np.asarray(found, np.float64), 1 / unit), directions
+    return divided(np.array(found, np.float64), 1 / unit), directions
 
 
 def means_by_label(

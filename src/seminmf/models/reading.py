@@ -185,13 +185,13 @@ class Reading:
         """Along the directions in which neighbours were looked for."""
         from .averages import Averages, coordinates, geometric_median, lengths
 
-        projector, k = factorizer._projector, codes.shape[1]
+        projector, n, k = factorizer._projector, links.shape[0], codes.shape[1]
         # Copies of a sample are one vertex of the graph.
-        member, copies, own = slice(None), np.ones(links.shape[0]), codes
+        member, copies, own = slice(None), np.ones(n), codes
         if factorizer._member is not None:
             member = factorizer._member
-            copies = np.bincount(member, minlength=links.shape[0]).astype(np.float64)
-            own = np.empty((links.shape[0], k), codes.dtype)
+            copies = np.bincount(np.arange(n)[member], minlength=n).astype(np.float64)
+            own = np.empty((n, k), codes.dtype)
             own[member] = codes
         features, directions = coordinates(projector.index, k, projector.unit)
         averages, weights = Averages.over(links, copies), geometric_median(features)
