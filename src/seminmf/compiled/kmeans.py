@@ -30,9 +30,9 @@ from .views import line_of, matrix_at, part, rows_of
 # A start ends after so many rounds, or when the squares of the steps of all centres come to less
 # than such a share of the mean square, per feature, of what parts a sample from its centre.
 _ROUNDS, _STILL = 300, 1e-4
-# Rounds after which starts are compared. Of five the one that is best by then ends as tight as the
+# Rounds after which starts are compared. Of five the one that is best by then ends tighter than the
 # best of three that all go on to their ends (`benchmarks.panel.starts`), in less time.
-_HEAT = 3
+_HEAT = 5
 # A sample is where its centre is, if the square of their distance is less than such a share of its
 # own: more is not known of a mean.
 _SAME = 1e-26
