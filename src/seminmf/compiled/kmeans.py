@@ -243,6 +243,8 @@ def _move(search):
             mean = sums[c, f] / sizes[c]
             change += (mean - centres[c, f]) ** 2
             centres[c, f] = mean
+    if races and moved[0] == 0:
+        state[_ROUND] = _HEAT  # the rounds that are left would change nothing
     if not races:
         state[_LAST] = change <= least or state[_ROUND] >= _ROUNDS
     elif state[_ROUND] == _HEAT:
