@@ -20,7 +20,7 @@ from .sets import NAMES, table
 
 FILE = Path(__file__).parents[2] / "docs" / "panel-costs.csv"
 # Each of the three is done so often, in turn, and the least time counts.
-_ROUNDS = 5
+_ROUNDS = 25
 # Beside fits of fewer seconds what clusters take of any data counts.
 _SHORT = 0.01
 _PAGE = """\
