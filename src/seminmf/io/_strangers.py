@@ -10,7 +10,7 @@ import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from ._table import TableError, name_of
 
@@ -88,6 +88,8 @@ def guarded(
     return decorated
 
 
-def _reason(error: Exception) -> Any:
+def _reason(error: Exception) -> str:
     text = " ".join(str(error).split())
+    if text and type(error) is ValueError:  # who raises it says what is wrong with a value
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
