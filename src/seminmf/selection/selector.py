@@ -43,8 +43,8 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     """Chooses the number of parts and the strength of a model, and says why.
 
     Without labels the number of parts is that of `choose_components`. The strength stays what the
-    estimator has: no rule that was tried came nearer to the best than the default does (see the
-    page "How many parts?"); the path shows what others would give. With labels of some samples both
+    estimator has: no rule that was tried comes nearer to the best than the default does by more
+    than chance (see the page "How many parts?"); the path shows what others would give. With labels of some samples both
     are chosen by their score: on a coarse grid, then on a finer one around its best.
 
     Parameters
@@ -232,8 +232,8 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             left_open = best.strength == "auto"
             came = "in proportion to what these parts can explain" if left_open else "the one given"
             words.append(
-                f"Strength {strength:.3g} is {came}: without labels no rule is known that comes "
-                "nearer to the best."
+                f"Strength {strength:.3g} is {came}: without labels no rule is known that reliably "
+                "comes nearer to the best."
             )
             if self.choice_.warning:
                 doubts.append(self.choice_.warning)
