@@ -44,8 +44,9 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     Without labels the number of parts is that of `choose_components`. The strength stays what the
     estimator has: no rule that was tried comes nearer to the best than the default does by more
-    than chance (see the page "How many parts?"); the path shows what others would give. With labels of some samples both
-    are chosen by their score: on a coarse grid, then on a finer one around its best.
+    than chance (see the page "How many parts?"); the path shows what others would give. With labels
+    of some samples both are chosen by their score: on a coarse grid, then on a finer one around its
+    best.
 
     Parameters
     ----------
