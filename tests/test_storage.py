@@ -223,8 +223,8 @@ def test_few_samples_are_compressed_at_once(monkeypatch: pytest.MonkeyPatch) -> 
     seen = []
     original = compressions.LazyCompression.at_once
 
-    def watch(self: Any, iterations: float) -> Any:
-        seen.append(original(self, iterations))
+    def watch(*given: Any, **named: Any) -> Any:
+        seen.append(original(*given, **named))
         return seen[-1]
 
     monkeypatch.setattr(compressions.LazyCompression, "at_once", watch)

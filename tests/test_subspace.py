@@ -249,6 +249,21 @@ def test_a_compression_that_waits_is_made_after_the_subspace(
 
 
 @pytest.mark.usefixtures("small_problems")
+@pytest.mark.parametrize("centred", [False, True])
+def test_a_path_does_not_wait_for_a_compression(
+    centred: bool, spaces: list[Space], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its fits go on in the span of the samples, also where these depend on each other."""
+    monkeypatch.setattr("seminmf.solve.factorize.few_samples", lambda engine: False)
+    X = cone(60, 400, 2, noise=0.5)
+    X = X - X.mean(axis=0) if centred else X
+    path = regularization_path(X, 2, np.geomspace(1e-4, 1.2e-4, 3))
+    assert all(space.engine.n_features <= 60 for space in spaces)
+    for model in path.models:
+        assert value(model, X) == pytest.approx(model.objective_, rel=1e-10)
+
+
+@pytest.mark.usefixtures("small_problems")
 @pytest.mark.parametrize("model", GRAPH_MODELS)
 def test_samples_in_chunks_and_in_another_order(
     model: str, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,6 @@
 """Engines: the only code that reads entries of X, and the state of its rows in a run."""
 
-from .compression import LazyCompression, Space
+from .compression import TOGETHER, LazyCompression, Space
 from .engine import Engine, entry_range, in_parts, squares_of
 from .rows import DESCEND, MULTIPLY, Rows, Rule, Statistics
 from .storage import CANCELLATION, Visited, row_squares
@@ -12,6 +12,7 @@ __all__ = [
     "CANCELLATION",
     "DESCEND",
     "MULTIPLY",
+    "TOGETHER",
     "Engine",
     "LazyCompression",
     "Rows",

@@ -22,6 +22,9 @@ import scipy.linalg as la
 from .._types import FloatArray
 from .engine import Engine
 
+# Iterations on X that fits come to which are made together, such as a path of 20 strengths. Waiting
+# for so many to pay is not worth it there.
+TOGETHER = 60.0
 # The operations of a Householder factorization run this many times slower than those of products.
 _SLOWDOWN = 2.5
 # The share by which L may differ from what exact arithmetic gives.
@@ -128,10 +131,17 @@ class LazyCompression:
                 self._make(make())
         return self.space
 
-    def at_once(self, iterations: float) -> Space | None:
-        """The compression by the cheap way, if it costs no more than so many iterations."""
-        if self.space is None and len(self._ways) == 2 and self._ways[0][0] <= iterations:
-            self._make(self._ways.pop(0)[1]())
+    def at_once(self, iterations: float, *, gram_is_known: bool = False) -> Space | None:
+        """The compression without waiting, by a way that costs no more than so many iterations.
+
+        The cheap one costs next to nothing where X Xᵀ is known.
+        """
+        while self.space is None and self._ways:
+            patience, make = self._ways[0]
+            if patience > iterations and not (gram_is_known and len(self._ways) == 2):
+                break
+            self._ways.pop(0)
+            self._make(make())
         return self.space
 
     def state(self) -> dict[str, Any]:

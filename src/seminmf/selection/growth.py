@@ -12,7 +12,7 @@ import numpy as np
 
 from .._sparse import dense
 from .._types import FloatArray
-from ..data import Engine, LazyCompression, Space, leading_subspace, power_of_two
+from ..data import TOGETHER, Engine, LazyCompression, Space, leading_subspace, power_of_two
 from ..models.estimators import SemiNMF
 from ..problem.objective import Objective
 from ..problem.strength import Units
@@ -46,7 +46,7 @@ class Growth:
     def __enter__(self) -> Self:
         engine = self._engine
         engine.__enter__()
-        space = LazyCompression(engine, self._most).at_once(np.inf) or Space(engine)
+        space = LazyCompression(engine, self._most).at_once(TOGETHER) or Space(engine)
         even = np.ones(engine.n_samples, engine.dtype)
         self._space = leading_subspace(space, self._most, even) or space
         # What is needed of a plan is the same for all numbers of parts.

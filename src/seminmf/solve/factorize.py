@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._types import FloatArray
-from ..data import Engine, LazyCompression, Space, Subspace, leading_subspace
+from ..data import TOGETHER, Engine, LazyCompression, Space, Subspace, leading_subspace
 from ..data.axes import Axes, exact, few_samples, leading_axes
 from ..graph.prepared import NeighbourGraph
 from ..problem.losses import Loss, Norm
@@ -96,6 +96,11 @@ class Ground:
             self._floors = self._last = self._leading = None
             self.engine.__exit__(*error)
 
+    @property
+    def several(self) -> bool:
+        """Whether more than one factorization is being made together."""
+        return self._entered > 1
+
     def at_zero(self, loss: Loss, least: float) -> tuple[float, FloatArray]:
         """The loss at U = 0 and its weights there; samples count as no shorter than the ``least``
         in those.
@@ -115,13 +120,13 @@ class Ground:
         basis, codes = start
         square = self.engine.summed(code_square, codes)
         found = floors_for(plan, basis, code_length(square, self.engine.n_samples))
-        self._floors = found if self._entered > 1 else None
+        self._floors = found if self.several else None
         return found
 
     def leading(self, space: Space, n_components: int, weights: FloatArray) -> Subspace | None:
         """The leading directions of a space; None if they do not pay."""
         found = leading_subspace(space, n_components, weights)
-        self._leading = found if self._entered > 1 else None
+        self._leading = found if self.several else None
         return found
 
     def around(self, basis: FloatArray) -> Subspace | None:
@@ -149,7 +154,7 @@ class Ground:
             waiting = None if nonnegative else self.compression
             last = Descent(space, objective, scheme, self.graph, self.share, start, waiting)
         # As large as the codes: kept only for others that are known to come.
-        self._last = last if self._entered > 1 else None
+        self._last = last if self.several else None
         return last
 
 
@@ -207,9 +212,10 @@ class _Beginning:
             return known if known is not None and _lies_in(known, plan.init[0]) else Space(engine)
         if not looks_at_data(plan, number) or plan.nonnegative:
             return Space(engine)
-        # With more than a few samples it waits: compressing all of them early was slower.
-        most = np.inf if few_samples(engine) else 0.0
-        space = self._compression.at_once(most) or Space(engine)
+        # One run alone waits until it pays: compressing early was slower. Of few samples the start
+        # looks at their products.
+        together, few = TOGETHER if self._ground.several else 0.0, few_samples(engine)
+        space = self._compression.at_once(together, gram_is_known=few) or Space(engine)
         if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
             return self._ground.leading(space, plan.n_components, self._weights) or space
         return space
