@@ -85,7 +85,7 @@ def _without(
     engine: Engine, basis: FloatArray, codes: FloatArray, before: FloatArray, residuals: FloatArray
 ) -> FloatArray:
     """Residuals with other codes than ``before``, where those are others."""
-    changed: NDArray[np.bool_] = np.any(codes != before, axis=1)
+    changed: NDArray[np.bool_] = (codes != before).any(axis=1)
     residuals = residuals.copy()
     residuals[changed] = engine.residuals(basis, codes, changed)
     return residuals
@@ -151,6 +151,14 @@ class Finish:
         if near < _NOTABLE * engine.n_samples:
             return False
         return solution.objective > _NOTHING_LEFT * self.nothing
+
+    def leaves(self, solution: Solution) -> bool:
+        """Whether a solution stays as it is, so that what is known of its end can be kept."""
+        return (
+            self.graph is not None
+            and not self._frozen(solution)
+            and next(self._candidates(solution), None) is None
+        )
 
     def drop_parts(self, solution: Solution) -> None:
         """Make parts zero that are not needed, in place."""
@@ -218,8 +226,9 @@ class Finish:
 
     def _candidates(self, solution: Solution) -> Iterator[NDArray[np.bool_]]:
         """Sets of parts to try without, the largest first."""
-        engine, codes, lengths = solution.space.engine, solution.codes, lengths_of(solution.basis)
-        weights = engine.summed(lambda own: np.ones(len(own), own.dtype) @ own, codes) * lengths
+        engine, lengths = solution.space.engine, lengths_of(solution.basis)
+        amounts = engine.summed(lambda own: np.ones(len(own), own.dtype) @ own, solution.codes)
+        weights, used = amounts * lengths, amounts + lengths > 0
         # A run of a given number of iterations ends where it ends.
         if self.stopping.tol > 0 and not solution.objective < self.nothing:
             yield np.ones(len(weights), np.bool_)
@@ -231,7 +240,6 @@ class Finish:
             without = shares <= share
             if not without.any():
                 return  # nor with smaller shares
-            used = lengths[without] + _largest(engine, codes)[without] > 0
-            if used.any() and (tried is None or (without != tried).any()):
+            if used[without].any() and (tried is None or (without != tried).any()):
                 yield without
             tried = without
