@@ -254,21 +254,22 @@ def iteration(call, number, room, run, old, new, step):
     cuts = run.cuts
     if not enter(call, number, room):
         return 0
-    coupled = step.alpha > 0
     offers = 0
     if step.solves and cuts.begin == 0:
         offers += _solve(call, 0, run, old, new, step)
         if run.sums.totals[3] < 0:
             return offers + leave(call, number, room)
     phase = 1
-    last = cuts.end == cuts.chunks.shape[0] - 1
+    coupled, last = step.alpha > 0, cuts.end == cuts.chunks.shape[0] - 1
+    by_colour = coupled and step.rule == DESCEND
     for chunk in range(cuts.begin, cuts.end):
-        if coupled and step.rule == DESCEND:
-            offers += _shards(call, phase, run, room, chunk, True, old, new, step)
-            offers += _colours(call, phase + 1, run, room, chunk, old, new, step)
-            phase += 1 + run.graph.groups[chunk + 1] - run.graph.groups[chunk]
-        offers += _shards(call, phase, run, room, chunk, False, old, new, step)
-        phase += 1
+        for turn in range(2 if by_colour else 1):
+            ahead = by_colour and turn == 0
+            offers += _shards(call, phase, run, room, chunk, ahead, old, new, step)
+            phase += 1
+            if ahead:
+                offers += _colours(call, phase, run, room, chunk, old, new, step)
+                phase += run.graph.groups[chunk + 1] - run.graph.groups[chunk]
     if last and coupled and step.rule != SUM:
         offers += _edges(call, phase, run, room, new)
     offers += leave(call, number, room)
