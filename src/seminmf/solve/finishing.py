@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,7 @@ def _solved(engine: Engine, basis: FloatArray, problem: Objective, codes: FloatA
 
 def _largest(engine: Engine, codes: FloatArray) -> FloatArray:
     """The most that a sample has of each part."""
-    found: FloatArray = np.max(engine.gather(lambda codes: codes.max(axis=0), codes), axis=0)
+    found: FloatArray = reduce(np.maximum, engine.gather(lambda codes: codes.max(axis=0), codes))
     return found
 
 

@@ -5,6 +5,8 @@ No start is best for all data; `docs/starts.md` has the measurements behind ``"a
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -72,7 +74,7 @@ def svd_start(
         if above:
             along = engine.summed(lambda scores, weights: weights @ scores[:, 0], scores, weights)
             nearest = NEAR_ORIGIN * float(along / engine.summed(np.sum, weights))
-            lifts = np.max(engine.gather(_lifts, scores, len(lifts), nearest), axis=0)
+            lifts = reduce(np.maximum, engine.gather(_lifts, scores, len(lifts), nearest))
         basis, codes = _lifted_basis(axes, lifts), engine.each(_lifted_codes, scores, lifts)
     else:
         axes = axes[:, : k - 1]
