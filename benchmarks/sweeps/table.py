@@ -62,7 +62,7 @@ CONSTANTS = (
     ),
     _row("solve.plan", "SHORTEST", (1e-6, 1e-4, 1e-3, 1e-2, 0.1), "short uspst positive"),
     _row(
-        "solve.plan", "_RELATIVE_FLOOR", _FLOORS,
+        "solve.plan", "RELATIVE_FLOOR", _FLOORS,
         "random random-400 ionosphere ionosphere-alone waveform",
     ),
     # Where it starts.
