@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from .._types import FloatArray
 from ..data import Engine, Space
+from ..data.cutting import pieces
 from ..graph.prepared import NeighbourGraph
 from ..problem.basis import lengths_of
 from ..problem.losses import Huber, Norm, SquaredNorm
@@ -47,6 +48,8 @@ _STAGE_TOL = 1e-4
 # Below this share of what it is for V = 0, an objective is zero, and so is what is fitted of the
 # samples below this share of them.
 _NOTHING_LEFT = 1e-9
+# Samples that are looked at together.
+_PIECE = 2**14
 # Parts with less than these shares of all that samples have of them are tried without.
 _SLIGHT = (1e-3, 1e-6, 1e-9, 0.0)
 
@@ -78,8 +81,14 @@ def _solved(engine: Engine, basis: FloatArray, problem: Objective, codes: FloatA
 
 def _largest(engine: Engine, codes: FloatArray) -> FloatArray:
     """The most that a sample has of each part."""
-    found: FloatArray = reduce(np.maximum, engine.gather(lambda codes: codes.max(axis=0), codes))
+    found: FloatArray = reduce(np.maximum, engine.gather(_largest_entries, codes))
     return found
+
+
+def _largest_entries(codes: FloatArray) -> FloatArray:
+    """Of each column: along columns, a maximum is several times faster than along short rows."""
+    parts = (codes[rows].T for rows in pieces(len(codes), _PIECE))
+    return reduce(np.maximum, (np.ascontiguousarray(part).max(axis=1) for part in parts))
 
 
 def _without(

@@ -210,13 +210,14 @@ def codes_above_zero(engine: Engine, codes: FloatArray) -> FloatArray:
 
 
 def unit_free_codes(engine: Engine, basis: FloatArray, codes: FloatArray, length: float) -> Start:
-    """A start from axes of length one, with the unit of X in the basis, where penalties expect it.
+    """A start from axes of length one, with the unit of X in the basis, where penalties expect it,
+    and in the place of these codes.
 
     ``length`` is the typical length of a sample; of it a power of two is taken, so that no digit
     changes.
     """
     unit = basis.dtype.type(power_of_two(length))
-    return basis * unit, engine.each(np.divide, codes, unit)
+    return basis * unit, engine.each(np.divide, codes, unit, codes)
 
 
 def typical_residual(engine: Engine, k: int, found: Axes, share: FloatArray | None) -> float:
