@@ -54,8 +54,7 @@ def leading_axes(
     rng = np.random.RandomState(SEED) if rng is None else rng
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(POWER_PASSES):
-        directions = engine.square_times(weights, np.linalg.qr(directions)[0])
-    directions = np.linalg.qr(directions)[0]
+        directions = np.linalg.qr(engine.square_times(weights, directions))[0]
     scores = engine.times(directions)
     square = engine.summed(lambda own, weights: own.T @ (weights[:, None] * own), scores, weights)
     turn = eigenvectors(square, width)
