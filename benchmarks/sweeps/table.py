@@ -119,8 +119,8 @@ CONSTANTS = (
         "uspst images images-40 wide-alone", compiled=True,
     ),
     _row(
-        "compiled.products", "STRIP", (16, 64, 256), "waveform uspst middle tall",
-        compiled=True,
+        "compiled.products", "STRIP", (16, 64, 256, 2**30),
+        "waveform uspst middle tall", compiled=True,
     ),
     _row(
         "compiled.products", "_ROWS_AHEAD", (0, 4, 16), "middle-graph tall-graph", compiled=True
