@@ -363,11 +363,12 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
                     plan.callback,
                 )  # fmt: skip
             better = best is None or solution.rank < best.rank
-            if better and (finish is None or finish.leaves(solution)):
+            frozen = finish is not None and finish.frozen(solution)
+            if better and not frozen and (finish is None or finish.leaves(solution)):
                 solution.kkt_residual = descent.kkt_residual()
             del descent
             found = None
-            if finish is not None:
+            if finish is not None and frozen:
                 solution = finish.thaw(solution, number)
             if best is None or solution.rank < best.rank:
                 best = solution

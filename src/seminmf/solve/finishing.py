@@ -125,9 +125,7 @@ class Finish:
         return Descent(space, objective, self.scheme, self.graph, self.share, start)
 
     def thaw(self, solution: Solution, number: int) -> Solution:
-        """The same run from a thawed start, if this one is frozen and that is better."""
-        if solution.status in (Status.STOPPED, Status.NONFINITE) or not self._frozen(solution):
-            return solution
+        """The end of a frozen run, or of the same from a thawed start if that is better."""
         smooth = [replace(self.objective, loss=Huber(scale * self.length)) for scale in _SCALES]
         ways = [self._squared(solution.space.engine)], smooth, smooth[1:]
         ends = [solution, *(self._thawed(solution, stages, number) for stages in ways)]
@@ -153,8 +151,10 @@ class Finish:
             space, start = stage.space, (stage.basis, stage.codes)
         return run(self._begin(space, self.objective, start), self.stopping, self.callback, number)
 
-    def _frozen(self, solution: Solution) -> bool:
-        if type(self.objective.loss) is not Norm:
+    def frozen(self, solution: Solution) -> bool:
+        """Whether a run may have ended where its weights hold it."""
+        broken_off = solution.status in (Status.STOPPED, Status.NONFINITE)
+        if broken_off or type(self.objective.loss) is not Norm:
             return False
         engine, most = solution.space.engine, _FROZEN * self.length
         near = engine.summed(lambda own: np.count_nonzero(own <= most), solution.residuals)
@@ -163,12 +163,8 @@ class Finish:
         return solution.objective > _NOTHING_LEFT * self.nothing
 
     def leaves(self, solution: Solution) -> bool:
-        """Whether a solution stays as it is, so that what is known of its end can be kept."""
-        return (
-            self.graph is not None
-            and not self._frozen(solution)
-            and next(self._candidates(solution), None) is None
-        )
+        """Whether the end of a run stays as it is, and with it what is known there."""
+        return self.graph is not None and next(self._candidates(solution), None) is None
 
     def drop_parts(self, solution: Solution) -> None:
         """Make parts zero that are not needed, in place."""
