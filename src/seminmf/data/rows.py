@@ -118,18 +118,20 @@ def _points(
     if kept:
         places.append(np.empty_like(codes))
         following = [*places[1:], codes]
-    both = [
-        Point(
-            basis=basis, codes=codes, residuals=np.empty(n, codes.dtype),
-            weights=np.empty(n, codes.dtype), edges=base.copy(), following=following[0],
-        )
-        for basis in bases
-    ]  # fmt: skip
-    return [
-        both[turn % 2].changed(
+    first = Point(
+        basis=bases[0], codes=codes, residuals=np.empty(n, codes.dtype),
+        weights=np.empty(n, codes.dtype), edges=base.copy(), following=following[0],
+    )  # fmt: skip
+    second = first.changed(
+        basis=bases[1], residuals=np.empty_like(first.residuals),
+        weights=np.empty_like(first.weights), edges=base.copy(), codes=places[1],
+        following=following[1 % len(following)],
+    )  # fmt: skip
+    return [first, second] + [
+        (second if turn % 2 else first).changed(
             codes=places[turn % len(places)], following=following[turn % len(following)]
         )
-        for turn in range(6 if kept else 2)
+        for turn in range(2, 6 if kept else 2)
     ]
 
 
