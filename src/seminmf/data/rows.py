@@ -30,6 +30,7 @@ from ..compiled.rooms import (
 from ..compiled.state import Point
 from ..compiled.stationarity import newton_steps
 from .cutting import cut_each_chunk, cut_visits, largest_part
+from .storage import CANCELLATION
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -245,6 +246,22 @@ class Rows:
             place[self._own] = own
             place[len(own) :] = codes[len(own) :]
         self._start_eta = 0.0
+        return True
+
+    def widen(self, engine: Engine, terms: Any, basis: FloatArray, omega: FloatArray) -> bool:
+        """Go on in more features of the same samples, in which ``basis`` is the present one.
+
+        All that is known of the present point stays so. False, and nothing is done, if digits of
+        residuals are missing that more features have (see `Subspace`).
+        """
+        now, phi = self._current, self._run.phi
+        squares = engine.squares if self._numbering is None else engine.squares[self._numbering]
+        if (now.residuals**2 <= CANCELLATION[engine.dtype.itemsize] * squares).any():
+            return False
+        self.enter(engine, terms)
+        self._show(now, basis, omega)
+        self._run.phi[:] = phi
+        self._reached = now
         return True
 
     # What a run asks of its rows
