@@ -249,10 +249,8 @@ class Rows:
         return True
 
     def widen(self, engine: Engine, terms: Any, basis: FloatArray, omega: FloatArray) -> bool:
-        """Go on in more features of the same samples, in which ``basis`` is the present one.
-
-        All that is known of the present point stays so. False, and nothing is done, if digits of
-        residuals are missing that more features have (see `Subspace`).
+        """Go on in more features, in which ``basis`` is the present one, with all that is known of
+        the point. False, with nothing done, if its residuals lack digits that more features have.
         """
         now, phi = self._current, self._run.phi
         squares = engine.squares if self._numbering is None else engine.squares[self._numbering]
