@@ -124,6 +124,25 @@ def test_what_all_features_promise(model: str, monkeypatch: pytest.MonkeyPatch) 
     assert 0 < fall / 2 <= before - after <= 5 * fall
 
 
+@pytest.mark.usefixtures("small_problems")
+def test_what_all_features_do_not_know_of_a_run_that_was_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Products with the basis are not kept: from where the run goes on there are none yet."""
+    widen = descent.Descent.widen
+
+    def again(self: Any) -> float:
+        state = self.state()
+        self.restore({**state, "terms": np.array(state["terms"])})
+        return widen(self)
+
+    monkeypatch.setattr(descent.Descent, "widen", again)
+    X = cone(N, M, 2 * K, noise=0.5)
+    with converging_or_not():
+        found = make("L21SemiNMF", K, max_iter=3).fit(X)
+    assert found.kkt_residual_ == pytest.approx(stationarity(problem(found, X), found), rel=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["dense", "single", "sparse", "columns"])
 @pytest.mark.parametrize(("n", "m", "width"), [(700, 90, 5), (90, 90, 22), (300, 1_500, 14)])
 def test_products_with_the_square(kind: str, n: int, m: int, width: int) -> None:

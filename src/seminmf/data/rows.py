@@ -252,14 +252,14 @@ class Rows:
         """Go on in more features, in which ``basis`` is the present one, with all that is known of
         the point. False, with nothing done, if its residuals lack digits that more features have.
         """
-        now, phi = self._current, self._run.phi
+        now, phi, reached = self._current, self._run.phi, self._reached
         squares = engine.squares if self._numbering is None else engine.squares[self._numbering]
         if (now.residuals**2 <= CANCELLATION[engine.dtype.itemsize] * squares).any():
             return False
         self.enter(engine, terms)
         self._show(now, basis, omega)
         self._run.phi[:] = phi
-        self._reached = now
+        self._reached = reached
         return True
 
     # What a run asks of its rows
