@@ -30,6 +30,7 @@ from ..compiled.rooms import (
 from ..compiled.state import Point
 from ..compiled.stationarity import newton_steps
 from .cutting import cut_each_chunk, cut_visits, largest_part
+from .storage import CANCELLATION
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -247,6 +248,20 @@ class Rows:
             place[self._own] = own
             place[len(own) :] = codes[len(own) :]
         self._start_eta = 0.0
+        return True
+
+    def widen(self, engine: Engine, terms: Any, basis: FloatArray, omega: FloatArray) -> bool:
+        """Go on in more features, in which ``basis`` is the present one, with all that is known of
+        the point. False, with nothing done, if its residuals lack digits that more features have.
+        """
+        now, phi, reached = self._current, self._run.phi, self._reached
+        squares = engine.squares if self._numbering is None else engine.squares[self._numbering]
+        if (now.residuals**2 <= CANCELLATION[engine.dtype.itemsize] * squares).any():
+            return False
+        self.enter(engine, terms)
+        self._show(now, basis, omega)
+        self._run.phi[:] = phi
+        self._reached = reached
         return True
 
     # What a run asks of its rows
