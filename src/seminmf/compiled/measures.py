@@ -26,9 +26,9 @@ from .views import line_of, part
 
 # A function takes at most so many parameters after its argument.
 MOST_PARAMETERS = 3
-# What is added to weights, by the bytes of a number: those of a loss that rises no more are zero, and
-# graph and penalty are divided by them. Beside all others it is nothing, and a quadratic of more
-# weight lies above the loss as well.
+# What is added to weights, by the bytes of a number: those of a loss that rises no more are zero,
+# and graph and penalty are divided by them. Beside all others it is nothing, and a quadratic of
+# more weight lies above the loss as well.
 LEAST_WEIGHT = {8: 1e-100, 4: 1e-20}
 
 Scalar = Callable[..., float]
