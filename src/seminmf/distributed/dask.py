@@ -148,7 +148,6 @@ class DaskTable:
     """The rows of a Dask array, which can be read again if they were lost; and sample weights."""
 
     def __init__(self, X: Any, share: FloatArray | None, n_components: int) -> None:
-        check_array(X)
         self._X, self.share, self._n_components = X, share, n_components
         self._client = current_client()
         self._loaded = False

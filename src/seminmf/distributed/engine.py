@@ -29,6 +29,16 @@ def _drawn(engine: Engine, seed: int, columns: int, most: float) -> FloatArray:
     return engine.drawn(np.random.RandomState(seed), columns, most)
 
 
+def _kept(verb: Callable[..., Any]) -> Any:
+    """The verb of an engine for those of all shards, where what it finds stays."""
+    return lambda engine, *arguments: engine.each(verb, engine, *arguments)
+
+
+def _added(verb: Callable[..., Any]) -> Any:
+    """The same, where what it finds is added up here."""
+    return lambda engine, *arguments: np.asarray(engine.summed(verb, engine, *arguments))
+
+
 class RemoteEngine(Held, Engine):
     """The engines of all shards."""
 
@@ -85,22 +95,9 @@ class RemoteEngine(Held, Engine):
             found[homes == shard] = rows
         return found
 
-    def times(self, basis: FloatArray) -> Any:
-        return self.each(Engine.times, self, basis)
-
-    def residuals(self, basis: FloatArray, codes: Any, among: Any = None) -> Any:
-        return self.each(Engine.residuals, self, basis, codes, among)
-
-    def adjoint_times(self, rows: Any) -> FloatArray:
-        return np.asarray(self.summed(Engine.adjoint_times, self, rows))
-
-    def weighted_moment(self, weights: Any) -> FloatArray:
-        return np.asarray(self.summed(Engine.weighted_moment, self, weights))
-
-    def square_times(
-        self, weights: Any, directions: FloatArray, products: Any = None
-    ) -> FloatArray:
-        return np.asarray(self.summed(Engine.square_times, self, weights, directions, products))
+    times, residuals = _kept(Engine.times), _kept(Engine.residuals)
+    adjoint_times, square_times = _added(Engine.adjoint_times), _added(Engine.square_times)
+    weighted_moment = _added(Engine.weighted_moment)
 
     def begin(self, terms: Any, rule: Rule, graph: Any, share: Any, codes: Any) -> Any:
         return RemoteRows(self, terms, rule, graph, share, codes)

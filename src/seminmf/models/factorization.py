@@ -80,35 +80,27 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self : object
         """
         with or_as_before(self):
-            if is_dask_array(X):
-                return self._fit_distributed(X, sample_weight)
-            X = check_samples(self, X, self.max_memory)
+            X = check_samples(self, X, self.max_memory, lazy=True)
             weights = check_weights(sample_weight, X)
             with watched(self) as callback:
                 settings, seed = self._seeded(self._settings(callback))
-                from .training import train
-
-                if self.checkpoint is None:
-                    trained = train(X, settings, weights)
-                else:
-                    from .resuming import resumable
-
-                    with resumable(type(self).__name__, settings, X, weights) as settings:
-                        trained = train(X, settings, weights)
+                trained = self._trained(X, settings, weights)
             self._keep(trained, weights)
             self.seed_ = seed
             return self
 
-    def _fit_distributed(self, X: Any, sample_weight: Any) -> Self:
-        weights = check_weights(sample_weight, X)
-        with watched(self) as callback:
-            settings, seed = self._seeded(self._settings(callback))
-            from .distributed import train_on_dask
+    def _trained(self, X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
+        if is_dask_array(X):
+            from .distributed import train_on_dask as train
+        else:
+            from .training import train
 
-            trained = train_on_dask(X, settings, weights)
-        self._keep(trained, weights)
-        self.n_features_in_, self.seed_ = X.shape[1], seed
-        return self
+        if self.checkpoint is None or is_dask_array(X):
+            return train(X, settings, weights)
+        from .resuming import resumable
+
+        with resumable(type(self).__name__, settings, X, weights) as settings:
+            return train(X, settings, weights)
 
     def _seeded(self, settings: Settings) -> tuple[Settings, int | None]:
         """Settings with a seed that is known, if that can be, and the seed."""
@@ -139,8 +131,8 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.n_iter_ = len(solution.history)
         self.kkt_residual_ = solution.kkt_residual
         self.converged_ = solution.status.name == "CONVERGED"
-        self.alpha_, self.beta_, self.l1_ = trained.alpha, trained.beta, trained.mu
-        self.strength_ = trained.strength
+        plan, self.strength_ = trained.plan, trained.strength
+        self.alpha_, self.beta_, self.l1_ = plan.alpha, plan.beta, plan.mu
         self.loss_ = solution.problem.loss
         self._projector = trained.projector
         self._links, self._member = trained.links, trained.member
@@ -186,11 +178,11 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         codes : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
+        X = check_samples(self, X, self.max_memory, reset=False, lazy=True)
         if is_dask_array(X):
             from .distributed import lazy_codes
 
             return lazy_codes(X, self._projector)
-        X = check_samples(self, X, self.max_memory, reset=False)
         return self._projector.codes(X)
 
     def outlier_scores(self, X: Any) -> FloatArray:

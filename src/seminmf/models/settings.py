@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from .._types import FloatArray
 from ..data import Stream, divided, graph_size
+from ..data.samples import typical_length
 from ..problem.losses import Loss, loss_of
 from ..problem.penalties import L1, CodesPenalty
 from ..problem.strength import (
@@ -127,7 +128,7 @@ class Settings:
         check.check_proportion("beta", self.beta, scale / size, dtype)
         check.check_start_proportion(self.init, size, dtype)
 
-    def check_loss(self, length: float, dtype: Any, given: Loss) -> None:
+    def _check_loss(self, length: float, dtype: Any, given: Loss) -> None:
         """For X with typical samples of this length; ``given`` is the loss in the units of users.
 
         A scale of the loss far below them makes it depend on what is not told from zero: of
@@ -199,6 +200,17 @@ class Settings:
         free = self.beta == "auto"
         mu, beta = resolve_penalty(self.codes_penalty, given_as, beta, free, units)
         return alpha, beta, mu
+
+    def first_plan(self, squares: FloatArray, share: FloatArray | None, given: Loss) -> Plan:
+        """`plan` for samples with these squares and weights, with what there is to say about it;
+        ``given`` is the loss in the units of users.
+        """
+        total = float(len(squares) if share is None else share.sum())
+        units = Units(total, typical_length(squares, share), self.loss.power)
+        self._check_loss(units.length, squares.dtype, given)
+        plan = self.plan(units)
+        check.warn_if_lopsided(plan.alpha, plan.beta, plan.mu)
+        return plan
 
     def plan(self, units: Units) -> Plan:
         """What to fit; if the strength is left to the data, with weights as if they could be

@@ -20,18 +20,13 @@ from .._once import once
 from .._types import FloatArray, IntArray
 from ..compiled.threads.turns import Turn
 from ..data import Engine, Stream, divided, entry_range, graph_size, squares_of, unit_of
-from ..data.features import features_of
-from ..data.samples import checksum, distinct_rows, typical_length
+from ..data.samples import checksum, distinct_rows
 from ..graph import neighbours as graphs
-from ..graph.index import (
-    NeighbourIndex,
-    Recipe,
-    automatic_recipe,
-    index_of_features,
-)
+from ..graph.index import NeighbourIndex, Recipe, automatic_recipe
 from ..problem.strength import Units
 from ..solve.factorize import Ground, factorize
 from ..solve.loop import Callback, Progress, Solution, Status
+from ..solve.plan import Plan, with_weights
 from ..solve.projection import Projector
 from . import validation as check
 from .persistence import LANDMARKS
@@ -46,18 +41,29 @@ class Trained:
     """What a fit found, for all samples in their original order."""
 
     solution: Solution
-    alpha: float
-    beta: float
-    mu: float
+    plan: Plan
+    """With the α, β and μ that were used."""
     strength: float
     """That α and β come to."""
     projector: Projector
-    links: sp.csr_array | None
-    """Neighbours that were found for each distinct sample; None without a graph, or a given one."""
-    member: IntArray | None
-    """For each sample its number among the distinct ones; None if all are."""
-    graph: dict[str, Any] | None
+    graph: dict[str, Any] | None = None
     """How the graph was made, see the attribute ``graph_``; None without one."""
+    links: sp.csr_array | None = None
+    """Neighbours that were found for each distinct sample; None without a graph, or a given one."""
+    member: IntArray | None = None
+    """For each sample its number among the distinct ones; None if all are."""
+
+    @classmethod
+    def of(
+        cls, solution: Solution, plan: Plan, index: NeighbourIndex | None, codes: Any, **more: Any
+    ) -> Trained:
+        """With an index of training samples that have these codes, if there is a graph."""
+        problem = solution.problem
+        projector = Projector(
+            solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu,
+            index, None if index is None else codes,
+        )  # fmt: skip
+        return cls(solution, plan, plan.strength, projector, **more)
 
     def among(self, parts: NDArray[np.bool_]) -> Trained:
         """With its parts in these places among others that are zero."""
@@ -79,12 +85,12 @@ class Trained:
         """What a fit to X / unit found, for X."""
         if unit == 1:
             return self
-        solution, scale = self.solution, unit**self.solution.problem.loss.power
+        solution, plan, scale = self.solution, self.plan, unit**self.solution.problem.loss.power
         number = solution.basis.dtype.type(unit)
         solution.basis, solution.residuals = solution.basis * number, solution.residuals * number
         for name, value, size in (
-            ("The objective", max(solution.history), scale), ("alpha_", self.alpha, scale),
-            ("beta_", self.beta, scale / unit), ("l1_", self.mu, scale),
+            ("The objective", max(solution.history), scale), ("alpha_", plan.alpha, scale),
+            ("beta_", plan.beta, scale / unit), ("l1_", plan.mu, scale),
         ):  # fmt: skip
             if 0 < value < inf and not 0 < value * size < inf:
                 raise ValueError(
@@ -93,10 +99,9 @@ class Trained:
                 )
         solution.history = [value * scale for value in solution.history]
         solution.problem = replace(solution.problem, loss=solution.problem.loss.in_units(1 / unit))
-        return replace(
-            self, alpha=self.alpha * scale, beta=self.beta * scale / unit, mu=self.mu * scale,
-            projector=replace(self.projector, unit=unit),
-        )  # fmt: skip
+        weights = plan.alpha * scale, plan.beta * scale / unit, plan.mu * scale
+        projector = replace(self.projector, unit=unit)
+        return replace(self, plan=with_weights(plan, weights), projector=projector)
 
 
 @dataclass(frozen=True)
@@ -153,6 +158,15 @@ def _build_graph(
     return graphs.symmetric(links), links, index
 
 
+def index_of_some(
+    rows: Any, n_samples: int, n_neighbors: int, directions: FloatArray | None
+) -> NeighbourIndex:
+    """Of samples that stand for all where neighbours of new ones are looked for."""
+    count = min(n_neighbors, rows.shape[0])
+    whole = rows.shape[0] == n_samples
+    return NeighbourIndex(rows, count, Recipe(directions=directions), whole=whole)
+
+
 def _description(graph: Any, matrix: sp.csr_array, index: NeighbourIndex) -> dict[str, Any]:
     """What ``graph_`` says."""
     made = {"search": "given", "samples": matrix.shape[0], "edges": matrix.nnz // 2}
@@ -175,32 +189,6 @@ def _as_found(matrix: sp.csr_array) -> tuple[str, str]:
 def _landmarks(n_samples: int) -> IntArray:
     """Samples of a stream that stand for all where neighbours of new ones are looked for."""
     return np.linspace(0, n_samples, min(LANDMARKS, n_samples), endpoint=False).astype(np.int64)
-
-
-def _graph_of_stream(
-    settings: Settings, X: Stream
-) -> tuple[sp.csr_array, NeighbourIndex, dict[str, Any]]:
-    """The graph matrix of samples that are in memory some at a time, an index of some that stand
-    for all, and what ``graph_`` says.
-    """
-    n, k = X.shape[0], settings.n_components
-    p = min(settings.n_neighbors, n - 1)
-    recipe = automatic_recipe(X, k, p)
-    with Engine(X, k) as engine:
-        some = engine.chosen(_landmarks(n).tolist())
-    own = Recipe(directions=recipe.directions)
-    index = NeighbourIndex(some, min(p, len(some)), own, whole=len(some) == n)
-    if sp.issparse(settings.graph):
-        matrix = graphs.given_graph(settings.graph, n)
-        return matrix, index, {"search": "given", "samples": n, "edges": matrix.nnz // 2}
-    features = features_of(X, recipe.directions)
-    search = index_of_features(features, p, approximate=recipe.approximate)
-    matrix = graphs.symmetric(graphs.links_of(search.neighbours(), n))
-    made = {
-        "search": "approximate" if recipe.approximate else "exact", "samples": n,
-        "edges": matrix.nnz // 2, "features": features.shape[1], "recall": search.recall,
-    }  # fmt: skip
-    return matrix, index, made
 
 
 def train(
@@ -252,24 +240,21 @@ class Training:
             settings = replace(settings, graph=whole[kept][:, kept])
         data, share, k = samples.X, samples.share, settings.n_components
         squares = squares_of(data)
-        total = data.shape[0] if share is None else share.sum()
-        units = Units(float(total), typical_length(squares, share), settings.loss.power)
-        settings.check_loss(units.length, X.dtype, loss)
-        matrix, links, index, made = None, None, None, None
-        landmarks = None
-        plan = settings.plan(units)
-        check.warn_if_lopsided(plan.alpha, plan.beta, plan.mu)
-        if plan.alpha > 0 and isinstance(data, Stream):
-            matrix, index, made = _graph_of_stream(settings, data)
-            data = data.with_graph(graph_size(data, k, matrix.nnz))
-            landmarks = _landmarks(data.shape[0])
-        elif plan.alpha > 0:
+        plan = settings.first_plan(squares, share, loss)
+        matrix, links, index, made, landmarks = None, None, None, None, None
+        if plan.alpha > 0:
             matrix, links, index = _build_graph(settings, data)
             made = _description(settings.graph, matrix, index)
-        if matrix is not None and settings.checkpoint is not None:
-            settings.checkpoint.describe(*_as_found(matrix))
+            if settings.checkpoint is not None:
+                settings.checkpoint.describe(*_as_found(matrix))
+        if index is not None and matrix is not None and isinstance(data, Stream):
+            n, landmarks, links = data.shape[0], _landmarks(data.shape[0]), None
+            with Engine(data, k) as engine:
+                some = engine.chosen(landmarks.tolist())
+            index = index_of_some(some, n, index.n_neighbors, index.recipe.directions)
+            data = data.with_graph(graph_size(data, k, matrix.nnz))
         ground = Ground.of(data, k, squares, matrix, share)
-        return cls(X, unit, samples.member, units, index, links, made, ground, landmarks)
+        return cls(X, unit, samples.member, plan.units, index, links, made, ground, landmarks)
 
     def fit(self, settings: Settings) -> Trained:
         """Those that the samples were made ready for, or others that fit to them."""
@@ -278,20 +263,13 @@ class Training:
             settings = self._restricted(settings, self.member)
         plan = settings.plan(self.units)
         solution, plan = factorize(self.ground, plan, settings.random_state)
-        problem = solution.problem
-        codes = None if self.index is None else solution.codes
-        if codes is not None and self.landmarks is not None:
-            codes = codes[self.landmarks]
-        projector = Projector(
-            solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu,
-            self.index, codes,
+        codes = solution.codes if self.landmarks is None else solution.codes[self.landmarks]
+        trained = Trained.of(
+            solution, plan, self.index, codes, graph=self.made, links=self.links,
+            member=self.member,
         )  # fmt: skip
         if self.member is not None:
-            _expand(solution, self.X, self.member, projector)
-        trained = Trained(
-            solution, plan.alpha, plan.beta, plan.mu, plan.strength, projector, self.links,
-            self.member, self.made,
-        )  # fmt: skip
+            _expand(solution, self.X, self.member, trained.projector)
         return trained.in_units_of_x(self.unit)
 
     def _restricted(self, settings: Settings, member: IntArray) -> Settings:

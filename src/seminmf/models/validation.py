@@ -314,5 +314,5 @@ def warn_if_lopsided(alpha: float, beta: float, mu: float) -> None:
             f"scale of the factors. Give both a positive value (only their product matters), "
             f'leave both at "auto", or set both to zero.',
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
