@@ -287,17 +287,17 @@ def test_either_end_of_an_edge_is_held_back_in_turn(turn: int) -> None:
 @pytest.mark.parametrize("graph", ["knn", "auto"])
 def test_neighbours_across_workers_are_the_nearest(client: Any, graph: str) -> None:
     """Every edge of the graph in memory is found, and no other."""
-    from seminmf.distributed.shards import HERE
+    from seminmf.distributed.sites import HERE
     from seminmf.models.distributed import DaskFit
 
     X = blobs(800, 9)
     settings = L21SemiNMF(3, graph=graph)._settings().checked(X.shape, X.dtype)
     fit = DaskFit(chunked(X, 150), settings, None)
     fit.load()
-    gather, ends = fit.shards.gather, fit.ground.graph.ends
-    inner = gather(lambda shard, own: shard.numbers[own.pairs[:, :2]], HERE, fit.ground.graph)
-    shown = gather(lambda shard, own: shard.numbers[own.crossing.shown], HERE, fit.ground.graph)
-    fit.shards.close()
+    gather, ends = fit.sites.gather, fit.ground.graph.ends
+    inner = gather(lambda site, own: site.numbers[own.pairs[:, :2]], HERE, fit.ground.graph)
+    shown = gather(lambda site, own: site.numbers[own.crossing.shown], HERE, fit.ground.graph)
+    fit.sites.close()
     found = np.concatenate([*inner, np.concatenate(shown)[ends]])
     matrix = knn_graph(X, 5) if graph == "knn" else automatic_graph(X, 3)
     expected = sp.triu(matrix, 1, format="coo")

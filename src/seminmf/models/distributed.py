@@ -21,7 +21,7 @@ from ..data.features import directions_of
 from ..distributed.dask import DaskTable, checked_rows
 from ..distributed.engine import RemoteEngine, RemoteGraph
 from ..distributed.neighbours import cells_of, find_neighbours, split_graph
-from ..distributed.shards import HERE, Shards, WorkerLostError, stacked
+from ..distributed.sites import HERE, Sites, WorkerLostError, stacked
 from ..graph.index import DIRECTIONS, many_samples
 from ..graph.neighbours import given_graph
 from ..problem.objective import Objective
@@ -56,8 +56,8 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
         except WorkerLostError as lost:
             error, where = lost, fit.lost()
         finally:
-            if fit.shards is not None:
-                fit.shards.close()
+            if fit.sites is not None:
+                fit.sites.close()
         if losses < _MOST_LOSSES:
             warnings.warn(
                 f"A worker was lost; the rows are read again and the fit goes on {where}.",
@@ -95,7 +95,7 @@ def _checked(settings: Settings, shape: tuple[int, int]) -> Settings:
 
 
 class _Ground(Ground):
-    """Samples that lie with shards; it knows the run that is going on."""
+    """Samples that lie at sites; it knows the run that is going on."""
 
     present: Descent
 
@@ -122,13 +122,13 @@ def _best_codes(engine: Engine, basis: FloatArray, objective: Objective) -> Floa
 
 
 class DaskFit:
-    """A fit on shards, which may have to be made again."""
+    """A fit on sites, which may have to be made again."""
 
     def __init__(self, X: Any, settings: Settings, weights: FloatArray | None) -> None:
         dtype = number_type(X.dtype)
         share = None if weights is None else weights.astype(dtype)
         self.table, self.settings = DaskTable(X, share, settings.n_components), settings
-        self.shards: Shards | None = None
+        self.sites: Sites | None = None
         self.basis: FloatArray | None = None
         """That of the run that is going on, or of the one before workers were lost."""
         self.history: list[float] = []
@@ -138,8 +138,8 @@ class DaskFit:
 
     def load(self) -> None:
         """Rows, what is minimised, and the graph."""
-        self.shards, share, settings = self.table.load(), self.table.share, self.settings
-        engine = self._engine(self.shards)
+        self.sites, share, settings = self.table.load(), self.table.share, self.settings
+        engine = self._engine(self.sites)
         lows, highs = zip(*engine.gather(getattr, engine, "range"), strict=True)
         low, high = min(lows), max(highs)
         check.check_range(low, high, settings.nonnegative, engine.dtype)
@@ -157,20 +157,20 @@ class DaskFit:
         shares: Any = None if share is None else engine.each(getattr, HERE, "share")
         self.ground = _Ground(engine, self.plan.n_components, graph, shares)
 
-    def _engine(self, shards: Shards) -> RemoteEngine:
-        return shards.each_as(RemoteEngine, getattr, HERE, "engine")
+    def _engine(self, sites: Sites) -> RemoteEngine:
+        return sites.each_as(RemoteEngine, getattr, HERE, "engine")
 
     def _find_graph(self, engine: RemoteEngine) -> tuple[RemoteEngine, RemoteGraph]:
-        """Place samples so that few neighbours are parted, and have the shards know their edges."""
+        """Place samples so that few neighbours are parted, and have the sites know their edges."""
         given, p = self.settings.graph, self.settings.n_neighbors
         (n, m), count = self.table.shape, DIRECTIONS * self.plan.n_components
         exact = isinstance(given, str) and given == "knn"
         directions = None if exact or m <= count else directions_of(engine, count)
         features = engine.each(_features, engine, directions)
         cells = cells_of(engine, features)
-        if len(engine.shards) > 1:
-            self.shards = shards = self.table.place(engine.shards, features, cells)
-            engine, features = self._engine(shards), shards.each(getattr, HERE, "features")
+        if len(engine.sites) > 1:
+            self.sites = sites = self.table.place(engine.sites, features, cells)
+            engine, features = self._engine(sites), sites.each(getattr, HERE, "features")
         if sp.issparse(given):
             order = np.concatenate(engine.gather(getattr, HERE, "numbers"))
             matrix: Any = sp.csr_array(given)[order][:, order]
@@ -206,13 +206,8 @@ class DaskFit:
         if callback is None:
             return None
         engine: Any = ground.engine
-
-        def factors() -> tuple[FloatArray, FloatArray]:
-            basis, codes = progress.factors()
-            return basis, engine.in_order(codes)
-
-        iteration = len(self.history) + progress.iteration
-        return callback(replace(progress, iteration=iteration, factors=factors))
+        seen = progress.through(lambda basis, codes: (basis, engine.in_order(codes)))
+        return callback(replace(seen, iteration=len(self.history) + progress.iteration))
 
     def lost(self) -> str:
         """Go on after a loss; returns from where, in words."""

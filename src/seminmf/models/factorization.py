@@ -6,8 +6,8 @@ arithmetic here: `training` is imported when a fit begins, and with it the compi
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -41,25 +41,32 @@ def _graph_words(graph: dict[str, Any] | None) -> list[str]:
     return [found]
 
 
+@dataclass(eq=False, repr=False)
 class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
-    """What the four have in common."""
+    """What all have in common, with the parameters that all have."""
 
-    # What the class stands for, and what stands in for parameters that it does not have.
+    n_components: int = 2
+    _: KW_ONLY
+    solver: Literal["cd", "mu"] = "cd"
+    init: Any = "auto"
+    n_init: int = 1
+    max_iter: int = 200
+    tol: float = 1e-4
+    callback: Callback | None = None
+    checkpoint: PathLike | None = None
+    warm_start: bool = False
+    forgetting: float = 1.0
+    verbose: int | bool = 0
+    progress: bool = False
+    random_state: Any = None
+    max_memory: int | str | None = None
+
+    # What the class stands for.
     _parts: ClassVar[dict[str, Any]] = {
         "loss": SquaredNorm(), "graph_measure": SquaredNorm(), "nonnegative": False,
-        "alpha": 0.0, "beta": 0.0, "strength": 0.0, "graph": "auto", "n_neighbors": 5, "l1": 0.0,
-        "codes_penalty": None,
     }  # fmt: skip
 
     _remedies: ClassVar[dict[str, str]] = {"graph": REMEDY}
-
-    n_components: int
-    callback: Callback | None
-    checkpoint: PathLike | None
-    warm_start: bool
-    verbose: int | bool
-    progress: bool
-    max_memory: int | str | None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Factorize X.
@@ -110,13 +117,14 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return replace(settings, random_state=seed) if known else settings, seed
 
     def _settings(self, callback: Callback | None = None) -> Settings:
-        from .settings import PARAMETERS, Settings
+        from .settings import Settings
 
+        before = None
+        if check_flag("warm_start", self.warm_start) and hasattr(self, "codes_"):
+            before = self.components_.T, self.codes_
         # scikit-learn's get_params would read the signature of __init__ each time.
-        known = {**self._parts, **vars(self), "callback": callback}
-        return Settings(
-            **{name: known[name] for name in PARAMETERS}, before=self._factors_to_go_on_from()
-        )
+        known = {**self._parts, **vars(self), "callback": callback, "before": before}
+        return Settings.among(known)
 
     def _keep(self, trained: Trained, weights: FloatArray | None) -> None:
         solution = trained.solution
@@ -141,11 +149,6 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._outlier_reference = None
         if hasattr(self, "stability_"):
             del self.stability_  # that of another fit
-
-    def _factors_to_go_on_from(self) -> tuple[FloatArray, FloatArray] | None:
-        if not check_flag("warm_start", self.warm_start) or not hasattr(self, "codes_"):
-            return None
-        return self.components_.T, self.codes_
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> FloatArray:
         """Factorize X and return the codes V; the same as ``fit(X).codes_``.

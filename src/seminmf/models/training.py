@@ -25,7 +25,7 @@ from ..graph import neighbours as graphs
 from ..graph.index import NeighbourIndex, Recipe, automatic_recipe
 from ..problem.strength import Units
 from ..solve.factorize import Ground, factorize
-from ..solve.loop import Callback, Progress, Solution, Status
+from ..solve.loop import Callback, Solution, Status
 from ..solve.plan import Plan, with_weights
 from ..solve.projection import Projector
 from . import validation as check
@@ -311,17 +311,13 @@ def _taking_part(X: Any, settings: Settings, weights: FloatArray | None) -> _Sam
 
 
 def _with_all_samples(callback: Callback, X: Any, member: IntArray) -> Callback:
-    def wrapped(progress: Progress) -> object:
-        def factors() -> tuple[FloatArray, FloatArray]:
-            basis, codes = progress.factors()
-            everything, absent = codes[member], np.flatnonzero(member < 0)
-            if len(absent):
-                everything[absent] = Projector(basis).codes(X[absent])
-            return basis, everything
+    def spread(basis: FloatArray, codes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        everything, absent = codes[member], np.flatnonzero(member < 0)
+        if len(absent):
+            everything[absent] = Projector(basis).codes(X[absent])
+        return basis, everything
 
-        return callback(replace(progress, factors=factors))
-
-    return wrapped
+    return lambda progress: callback(progress.through(spread))
 
 
 def _expand(solution: Solution, X: Any, member: IntArray, projector: Projector) -> None:
