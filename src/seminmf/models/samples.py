@@ -87,7 +87,7 @@ def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> An
         _check_finite(found, getattr(estimator, "feature_names_in_", None))
     if new:
         _check_size(found, getattr(estimator, "_unit", None))
-    return _narrow(found)
+    return found
 
 
 def _check_table(X: Any) -> None:
@@ -213,15 +213,6 @@ def refuse_elsewhere(X: Any, method: str, example: str) -> None:
             f"{method} needs its samples in memory, and X is a {type(X).__name__}. Pass an array, "
             f"for example {example}."
         )
-
-
-def _narrow(X: Any) -> Any:
-    """CSR with indices of 32 bits where these are enough: k-means and others take no wider ones."""
-    wide = sp.issparse(X) and X.indices.dtype != np.int32
-    if not wide or max(X.nnz, *X.shape) >= 2**31:
-        return X
-    parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return type(X)(parts, shape=X.shape)
 
 
 def given(X: Any) -> Any:

@@ -16,24 +16,21 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from .._once import once
 from .._types import FloatArray, IntArray
 from ..compiled.threads.turns import Turn
 from ..data import Engine, Stream, divided, entry_range, graph_size, squares_of, unit_of
-from ..data.samples import checksum, distinct_rows
+from ..data.samples import checksum
 from ..graph import neighbours as graphs
 from ..graph.index import NeighbourIndex, Recipe, automatic_recipe
 from ..problem.strength import Units
 from ..solve.factorize import Ground, factorize
-from ..solve.loop import Callback, Solution, Status
+from ..solve.loop import Solution, Status
 from ..solve.plan import Plan, with_weights
 from ..solve.projection import Projector
 from . import validation as check
 from .persistence import LANDMARKS
+from .present import Present
 from .settings import Settings
-
-# Up to this many entries looking for equal samples takes no time.
-_SMALL = 2**20
 
 
 @dataclass(frozen=True)
@@ -102,40 +99,6 @@ class Trained:
         weights = plan.alpha * scale, plan.beta * scale / unit, plan.mu * scale
         projector = replace(self.projector, unit=unit)
         return replace(self, plan=with_weights(plan, weights), projector=projector)
-
-
-@dataclass(frozen=True)
-class _Samples:
-    """The samples that take part, each once, and how they stand for the original ones."""
-
-    X: Any
-    share: FloatArray | None
-    member: IntArray | None
-    """For each original sample its number in X, or −1 if its weight is zero; None if all are."""
-
-
-def _select(X: Any, weights: FloatArray | None, merge: bool, at_least: int) -> _Samples:
-    """Leave out samples of weight zero; with ``merge`` make equal samples one.
-
-    They stay apart if there would be fewer than ``at_least``, the number of components.
-    """
-    representatives = member = np.arange(X.shape[0])
-    if merge:
-        representatives, member = distinct_rows(X)
-        merge = len(representatives) >= at_least
-        if not merge:
-            representatives = member = np.arange(X.shape[0])
-    if weights is None and len(representatives) == X.shape[0]:
-        return _Samples(X, None, None)
-    share = np.bincount(member, weights=weights)
-    present = share > 0
-    if not present.all():
-        renumbered = np.where(present, np.cumsum(present) - 1, -1)
-        representatives, member = representatives[present], renumbered[member]
-        share = share[present]
-    identical = len(representatives) == X.shape[0] and not merge
-    rows = X if identical else X[representatives]
-    return _Samples(rows, share.astype(X.dtype), None if identical else member)
 
 
 def _build_graph(
@@ -209,11 +172,9 @@ def train(
 class Training:
     """Samples made ready for fits that differ in nothing but their strengths and their starts."""
 
-    X: Any
-    """In the unit in which their largest entry is of ordinary size."""
+    present: Present
     unit: float
-    member: IntArray | None
-    """For each sample its number among those that take part; None if all are."""
+    """By which they are divided, so that their largest entry is of ordinary size."""
     units: Units
     index: NeighbourIndex | None
     links: sp.csr_array | None
@@ -233,12 +194,11 @@ class Training:
         settings.check_proportions(max(-low, high), X.dtype)
         unit = unit_of(max(-low, high), X.dtype)
         loss, X, settings = settings.loss, divided(X, unit), settings.in_units(unit)
-        samples = _taking_part(X, settings, weights)
-        if samples.member is not None and sp.issparse(settings.graph):
-            kept = np.flatnonzero(samples.member >= 0)
-            whole = graphs.given_graph(settings.graph, X.shape[0])
-            settings = replace(settings, graph=whole[kept][:, kept])
-        data, share, k = samples.X, samples.share, settings.n_components
+        if settings.coupled and isinstance(settings.graph, str):
+            check.check_neighbours(settings.n_neighbors, X.shape[0])
+        present = Present.among(X, settings, weights)
+        settings = present.graph(settings)
+        data, share, k = present.rows, present.share, settings.n_components
         squares = squares_of(data)
         plan = settings.first_plan(squares, share, loss)
         matrix, links, index, made, landmarks = None, None, None, None, None
@@ -254,80 +214,20 @@ class Training:
             index = index_of_some(some, n, index.n_neighbors, index.recipe.directions)
             data = data.with_graph(graph_size(data, k, matrix.nnz))
         ground = Ground.of(data, k, squares, matrix, share)
-        return cls(X, unit, samples.member, plan.units, index, links, made, ground, landmarks)
+        return cls(present, unit, plan.units, index, links, made, ground, landmarks)
 
     def fit(self, settings: Settings) -> Trained:
         """Those that the samples were made ready for, or others that fit to them."""
-        settings = settings.in_units(self.unit)
-        if self.member is not None:
-            settings = self._restricted(settings, self.member)
+        settings = self.present.settings(settings.in_units(self.unit))
         plan = settings.plan(self.units)
         solution, plan = factorize(self.ground, plan, settings.random_state)
         codes = solution.codes if self.landmarks is None else solution.codes[self.landmarks]
         trained = Trained.of(
             solution, plan, self.index, codes, graph=self.made, links=self.links,
-            member=self.member,
+            member=self.present.member,
         )  # fmt: skip
-        if self.member is not None:
-            _expand(solution, self.X, self.member, trained.projector)
+        self.present.expand(solution, trained.projector)
         return trained.in_units_of_x(self.unit)
-
-    def _restricted(self, settings: Settings, member: IntArray) -> Settings:
-        """A start for the samples that take part; a callback that sees all samples."""
-        callback = settings.callback
-        if callback is not None:
-            settings = replace(settings, callback=_with_all_samples(callback, self.X, member))
-        if isinstance(settings.init, tuple):
-            basis, codes = settings.init
-            settings = replace(settings, init=(basis, np.ascontiguousarray(codes[member >= 0])))
-        if settings.before is not None:
-            basis, codes = settings.before
-            settings = replace(settings, before=(basis, codes.take(self._first, axis=0)))
-        return settings
-
-    @once
-    def _first(self) -> IntArray:
-        """Where each of the samples that take part comes first: copies have the same code."""
-        assert self.member is not None
-        kept = np.flatnonzero(self.member >= 0)
-        return kept[np.unique(self.member[kept], return_index=True)[1]]
-
-
-def _taking_part(X: Any, settings: Settings, weights: FloatArray | None) -> _Samples:
-    coupled = settings.coupled
-    if coupled and isinstance(settings.graph, str):
-        check.check_neighbours(settings.n_neighbors, X.shape[0])
-    given = sp.issparse(settings.graph) or isinstance(settings.init, tuple)
-    # Without a graph copies make no difference but to the starts, and only with few samples.
-    small = X.shape[0] * X.shape[1] <= _SMALL
-    merge = (coupled or small) and not given and settings.solver == "cd"
-    merge = merge and not isinstance(X, Stream)
-    samples = _select(X, weights, merge, settings.n_components)
-    if samples.member is not None:
-        which = "" if weights is None else " of positive sample_weight"
-        check.check_sizes(samples.X.shape, settings.n_components, settings.nonnegative, which)
-        check.check_range(*entry_range(samples.X), settings.nonnegative, X.dtype)
-    return samples
-
-
-def _with_all_samples(callback: Callback, X: Any, member: IntArray) -> Callback:
-    def spread(basis: FloatArray, codes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        everything, absent = codes[member], np.flatnonzero(member < 0)
-        if len(absent):
-            everything[absent] = Projector(basis).codes(X[absent])
-        return basis, everything
-
-    return lambda progress: callback(progress.through(spread))
-
-
-def _expand(solution: Solution, X: Any, member: IntArray, projector: Projector) -> None:
-    """From distinct samples to all: copies share a code, absent samples are projected."""
-    codes, residuals = (rows.take(member, axis=0) for rows in (solution.codes, solution.residuals))
-    absent = np.flatnonzero(member < 0)
-    if len(absent):
-        codes[absent] = projector.codes(X[absent])
-        residuals[absent] = projector.residuals(X[absent], codes[absent])
-    solution.codes, solution.residuals = codes, residuals
 
 
 def warn_of(solution: Solution, settings: Settings) -> None:
