@@ -64,6 +64,9 @@ def majority_accuracy(y: ArrayLike, clusters: ArrayLike) -> float:
     Several clusters may stand for the same class, so the score does not fall when clusters are
     split: with as many clusters as samples it is 1. Compare only equal numbers of clusters.
 
+    Another name of this function is `purity`, as it is called in textbooks (Manning, Raghavan,
+    Schütze, *Introduction to Information Retrieval*, section 16.3).
+
     Parameters
     ----------
     y : array-like of shape (n_samples,)
@@ -90,31 +93,7 @@ def majority_accuracy(y: ArrayLike, clusters: ArrayLike) -> float:
     return float(counts.max(axis=0).sum() / counts.sum())
 
 
-def purity(y: ArrayLike, clusters: ArrayLike) -> float:
-    """Purity of a clustering: another name of `majority_accuracy`.
-
-    The textbook definition (Manning, Raghavan, Schütze, *Introduction to Information Retrieval*,
-    section 16.3) is the same formula; the name is here for those who look for it.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        True classes.
-    clusters : array-like of shape (n_samples,)
-        Cluster of each sample.
-
-    Returns
-    -------
-    purity : float
-        ``majority_accuracy(y, clusters)``.
-
-    Examples
-    --------
-    >>> from seminmf.metrics import purity
-    >>> purity(["a", "a", "b", "b"], [7, 7, 7, 2])
-    0.75
-    """
-    return majority_accuracy(y, clusters)
+purity = majority_accuracy
 
 
 def matched_accuracy(y: ArrayLike, clusters: ArrayLike) -> float:
