@@ -29,7 +29,7 @@ MOST_PARAMETERS = 3
 # What is added to weights, by the bytes of a number: those of a loss that rises no more are zero,
 # and graph and penalty are divided by them. Beside all others it is nothing, and a quadratic of
 # more weight lies above the loss as well.
-LEAST_WEIGHT = {8: 1e-100, 4: 1e-20}
+LEAST_WEIGHT = {8: 1e-200, 4: 1e-20}
 
 Scalar = Callable[..., float]
 
