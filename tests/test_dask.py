@@ -103,6 +103,11 @@ def test_without_a_client_as_in_memory(model: Any) -> None:
     agrees(model, blobs())
 
 
+def test_few_samples_without_a_graph() -> None:
+    """No neighbours are looked for, so that there need not be as many."""
+    agrees(SemiNMF(2, random_state=0), blobs(5, 4))
+
+
 @pytest.mark.parametrize("k", [6, 7])
 def test_nearly_exact_fits_are_thawed_as_in_memory(k: int) -> None:
     """Held by its first samples, the objective would end 10 to 25 % higher."""

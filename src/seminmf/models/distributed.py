@@ -83,6 +83,8 @@ def _checked(settings: Settings, shape: tuple[int, int]) -> Settings:
             'init="kmeans" is not offered for a Dask array. Use "auto", "svd", "exemplar", '
             '"random" or a tuple (U0, V0).'
         )
+    if not settings.coupled:
+        return settings
     if sp.issparse(settings.graph):
         return replace(settings, graph=given_graph(settings.graph, shape[0]))
     if not isinstance(settings.graph, str):
