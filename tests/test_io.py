@@ -672,7 +672,7 @@ def test_lines_longer_than_what_is_looked_at_first(
     assert table.X.shape == (5, columns)
     assert table.feature_names == tuple(names)
     assert list(table.ids) == [f"s{row}" for row in range(5)]
-    assert (table.X == np.arange(5.0)[:, None] + 0.5).all()
+    assert (np.arange(5.0)[:, None] + 0.5 == table.X).all()
 
 
 def test_a_value_without_end_is_told(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def _cure(texts: Any, marks: Marks, few: bool) -> str:
     different = [str(text).strip() for text in texts.unique()]
     if all(re.fullmatch(r"[+-]?\d+,\d+", text) for text in different):
         return " (--decimal , if these are numbers)"
-    if few and len(different) == 1:
+    if len(different) == 1 and (few or not any(map(str.isalnum, different[0]))):
         return f" (--na-values {different[0]!r} if it stands for a missing value)"
     beside = [_BESIDE.fullmatch(text) for text in different]
     if all(found and marks.is_number(found["number"]) for found in beside):

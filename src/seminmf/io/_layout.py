@@ -189,7 +189,7 @@ def named(titles: Sequence[str]) -> tuple[list[str], list[str]]:
         return names, []
     columns = counted(len(changed), "column")
     old, new = changed[0]
-    return names, [f"{columns} with a name that others have got a number: {old!r} became {new!r}"]
+    return names, [f"{columns} renamed, because others have the same name: {old!r} became {new!r}"]
 
 
 def unique(names: list[str]) -> list[str]:
