@@ -56,8 +56,8 @@ class Fill(StrEnum):
 
 
 _FORMATS = (
-    "CSV or TSV (also .gz), Excel, JSON lines, Parquet, Feather, NPY, NPZ, Matrix Market, H5AD, or a "
-    "10x folder. - reads CSV from stdin. HDF5 files and folders of Zarr or Parquet are read in parts."
+    "CSV or TSV (also .gz), Excel, JSON lines, Parquet, Feather, NPY, NPZ, Matrix Market, H5AD, or "
+    "a 10x folder. - reads CSV from stdin. HDF5, and folders of Zarr or Parquet, are read in parts."
 )
 # Options by what they are about, so that the help is no list of forty.
 _table = partial(typer.Option, rich_help_panel="How the table is read")
@@ -67,7 +67,7 @@ DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=f"Table: {_FOR
 Components = Annotated[
     str,
     typer.Option(
-        "--components", "-k", metavar="INTEGER|auto", help="Number of parts; auto lets the table decide."
+        "--components", "-k", metavar="INTEGER|auto", help="Number of parts; auto finds it."
     ),
 ]
 StandardizeOption = Annotated[
@@ -111,7 +111,7 @@ class Reading:
     """How to read a table; a command with a parameter of this type has the options for it."""
 
     id: Annotated[str | None, _table("--id", help="Column that names the samples.")] = None
-    labels: Annotated[str | None, _table(help="Column of known classes, to compare the clusters with.")] = None
+    labels: Annotated[str | None, _table(help="Column with known classes, for comparison.")] = None
     drop_missing: Annotated[
         bool, _table("--drop-missing", help="Leave out rows that have missing values.")
     ] = False
@@ -254,7 +254,9 @@ class Choice:
     init: Annotated[Init, _model(help="How to start.")] = Init.auto
     n_init: Annotated[int, _model(min=1, help="Number of starts; the best result is kept.")] = 1
     max_iter: Annotated[int, _model(min=1, help="Most iterations per start.")] = 200
-    tol: Annotated[float, _model(min=0, help="Stop when an iteration lowers the objective by less (relative).")] = 1e-4
+    tol: Annotated[
+        float, _model(min=0, help="Stop when the objective falls by a smaller share.")
+    ] = 1e-4
     neighbors: Neighbors = 5
     seed: Seed = 0
     # No options of their own.

@@ -143,7 +143,7 @@ def cluster(
         str | None, typer.Argument(metavar="[DATA]", help="New samples, if a MODEL is given.")
     ] = None,
     components: Annotated[
-        int | None, typer.Option("--components", "-k", min=1, help="Number of parts, if a table is given.")
+        int | None, typer.Option("--components", "-k", min=1, help="Number of parts, for a table.")
     ] = None,
     out: o.OutFile = "-",
 ) -> None:

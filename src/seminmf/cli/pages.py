@@ -18,9 +18,7 @@ from .applying import load_model
 def report(
     talk: Talk,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of seminmf fit.")],
-    data: Annotated[
-        str | None, typer.Option(help="The table of the fit, if it has moved.")
-    ] = None,
+    data: Annotated[str | None, typer.Option(help="The table of the fit, if it has moved.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write; by default DIR/report.html.")
     ] = None,

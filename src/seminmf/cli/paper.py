@@ -32,12 +32,12 @@ def reproduce(
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Repetitions of each setting.")] = 20,
     jobs: Annotated[int, typer.Option(help="Processes; -1 means one per core.")] = -1,
-    quick: Annotated[bool, typer.Option(help="Run everything at a tiny size, to see that it works.")] = False,
+    quick: Annotated[bool, typer.Option(help="Everything at a tiny size, as a trial.")] = False,
     solver: Annotated[
         Solver, typer.Option(help="mu is the paper's algorithm, cd ours.")
     ] = Solver.mu,
     out: Annotated[
-        Path, typer.Option(help="Folder for the rows and the page (with --quick: its subfolder quick).")
+        Path, typer.Option(help="Folder for rows and page (its subfolder quick with --quick).")
     ] = DEFAULT_OUT,
     page: Annotated[bool, typer.Option(help="Write the results page afterwards.")] = True,
     show_list: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,

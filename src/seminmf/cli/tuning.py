@@ -70,12 +70,12 @@ def tune(
     output: o.Output,
     reading: o.Reading,
     k: Annotated[
-        str | None, typer.Option("--k", "-k", help="Numbers of parts to try: 2:30, 4:24:2 or 3,5,8.")
+        str | None, typer.Option("--k", "-k", help="Numbers of parts: 2:30, 4:24:2 or 3,5,8.")
     ] = None,
     by_labels: Annotated[
         bool, typer.Option("--by-labels", help="Choose by how well clusters agree with --labels.")
     ] = False,
-    runs: Annotated[int, typer.Option(min=0, help="Fits to subsamples, to measure stability.")] = 10,
+    runs: Annotated[int, typer.Option(min=0, help="Fits to subsamples, for stability.")] = 10,
     jobs: Annotated[int, typer.Option(help="Processes; -1 means one per core.")] = -1,
     standardize: o.StandardizeOption = o.Standardize.none,
     neighbors: o.Neighbors = 5,
