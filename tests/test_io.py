@@ -680,3 +680,21 @@ def test_a_value_without_end_is_told(tmp_path: Path) -> None:
     path.write_text('"a,b\n' + "1,2\n" * 40_000)
     with pytest.raises(TableError, match="is every quotation mark closed"):
         read_table(str(path), delimiter=",")
+
+
+@pytest.mark.parametrize("date", ["{:02d}.06.2024", "{}.6.24", "192.168.0.{}", "v1.{}.3", "{}.06."])
+def test_dates_with_points_beside_decimal_commas(tmp_path: Path, date: str) -> None:
+    lines = ["name;seen;value;count"]
+    lines += [f"p{i};{date.format(i + 1)};{i},5;{i + 1}.234,50" for i in range(20)]
+    path = write_text(tmp_path / "table.csv", "\n".join(lines))
+    table = read_table(str(path))
+    assert table.feature_names == ("value", "count")
+    np.testing.assert_array_equal(table.X[:, 0], np.arange(20) + 0.5)
+    np.testing.assert_array_equal(table.X[:, 1], 1000 * (np.arange(20) + 1) + 234.5)
+
+
+def test_a_mark_for_nothing_is_told(tmp_path: Path) -> None:
+    rows = "\n".join(f"{i},{'-' if i % 3 else i}" for i in (3, 1, 4, 2, 5, 8, 7))
+    path = write_text(tmp_path / "table.csv", f"a,b\n{rows}\n")
+    (left_out,) = read_table(str(path)).skipped
+    assert "--na-values '-'" in left_out.reason

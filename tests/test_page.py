@@ -220,6 +220,22 @@ def test_a_mean_that_hides_what_samples_differ_in_is_told() -> None:
     assert "A common mean" not in told(NMF(3, random_state=0).fit(X), X)
 
 
+def test_what_holds_parts_back_is_told_apart(rng: Any) -> None:
+    X = rng.normal(size=(300, 3)) * [3.0, 2.9, 0.1]
+    free = told(L21SemiNMF(2, random_state=0).fit(X), X)
+    assert "One more part? 2 directions can explain 100 %" in free
+    assert "try 3 (n_components, -k)" in free
+    assert "penalties" not in free
+    assert "One more part" not in told(L21SemiNMF(3, random_state=0).fit(X), X)
+    X = make_waveform(200, random_state=0)[0]
+    held = told(L21SemiNMF(4, strength=0.1, random_state=0).fit(X), X)
+    best = np.cumsum(np.linalg.svd(X, compute_uv=False) ** 2) / (X**2).sum()
+    assert f"Held back. 4 parts can explain {100 * best[2]:.0f} % of the squares and more" in held
+    # These have no penalties, and no such bound.
+    positive = NMF(2, random_state=0).fit(np.abs(X))
+    assert "Held back" not in told(positive, np.abs(X))
+
+
 def test_as_many_parts_as_columns_are_told() -> None:
     X = data(60, 4)
     assert "4 parts for 4 columns can describe" in told(SemiNMF(4, tol=0, max_iter=9).fit(X), X)

@@ -113,11 +113,20 @@ def _explained(found: Findings) -> list[str]:
             f"{percent(twice)}. If the rest is not noise, try a larger <code>n_components</code> "
             "(<code>-k</code>)."
         )
-    if most - ours > _WORTH:
+    # Parts that are only added reach any directions but one of their number, if nothing holds them.
+    surely = float(best[min(k - 1, len(best)) - 1]) if k > 1 else 0.0
+    if surely - ours > _WORTH and not positive:
         told.append(
-            f"<strong>Held back.</strong> {count(k)} directions could explain {percent(most)} of "
-            f"the squares, these parts explain {percent(ours)}: the penalties are strong. Where "
+            f"<strong>Held back.</strong> {counted(k, 'part')} can explain {percent(surely)} of "
+            f"the squares and more, these explain {percent(ours)}: the penalties are strong. Where "
             "the fit to the data matters more than clusters, try a smaller <code>strength</code>."
+        )
+    elif most - ours > _WORTH and not positive:
+        told.append(
+            f"<strong>One more part?</strong> {counted(k, 'direction')} can explain "
+            f"{percent(most)} of the squares; {'this part explains' if k == 1 else 'these explain'}"
+            f" {percent(ours)}. Parts that are never subtracted may need one more to describe as "
+            f"much: try {count(k + 1)} (<code>n_components</code>, <code>-k</code>)."
         )
     return told
 
