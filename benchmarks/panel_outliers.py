@@ -343,8 +343,8 @@ small in some directions, large in others. Its scores are Mahalanobis lengths: a
 more, the rarer it is in its direction. The scatter is Tyler's, of up to 200 samples, mixed with
 a tenth of the identity, and leaves out what a sample has itself contributed; its trace is that
 of the identity, so that scores keep the unit of the data. Which of the two ways is taken is
-decided once for a training set, by a trial: copies of 50 of those samples are spoilt, some with
-numbers of other samples, so that values no longer belong together, others by doubling them, and
+decided once for a training set, by a trial: copies of 50 of those samples are spoilt, once with
+numbers of other samples, so that values no longer belong together, and once by doubling them;
 the way whose scores separate them better from the samples is taken. Where parts describe the
 data well, samples lie nearer to them than to each other; with as many parts as features, parts
 describe anything, and are not tried. Models without a graph know neither neighbours nor the
