@@ -40,11 +40,9 @@ def table(tmp_path: Path) -> Path:
 def broken(monkeypatch: pytest.MonkeyPatch, how: str, what: str) -> None:
     """From now on, HDF5's library does not survive."""
     body = ENDS[how].format(what=what)
-    start = (
-        "import seminmf._hdf5_apart as apart, h5py, os; apart.SECONDS = 1; "
-        f"os.environ.pop('COVERAGE_PROCESS_START', None); {body}; from seminmf._hdf5_apart import serve"
-    )
-    replaced = _hdf5._START.replace("from seminmf._hdf5_apart import serve", start)
+    begin = "from seminmf._hdf5_apart import serve"
+    start = f"import seminmf._hdf5_apart as apart, h5py; apart.SECONDS = 1; {body}; {begin}"
+    replaced = _hdf5._START.replace(begin, start)
     assert replaced != _hdf5._START
     monkeypatch.setattr(_hdf5, "_START", replaced)
 
@@ -183,9 +181,7 @@ def _in_a_fork(source: Any) -> float:
 
 def _inherited(source: Any) -> float:
     ends, begins = multiprocessing.Pipe(duplex=False)
-    child = multiprocessing.get_context("fork").Process(
-        target=lambda: begins.send(_sum_of(source))
-    )
+    child = multiprocessing.get_context("fork").Process(target=lambda: begins.send(_sum_of(source)))
     child.start()
     found: float = ends.recv()
     child.join()

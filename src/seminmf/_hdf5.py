@@ -16,6 +16,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ class File(Group):
     """A file, open for reading. A copy of it, in a fork or sent elsewhere, opens it anew."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = os.path.abspath(path)
+        self._path = str(Path(path).absolute())
         self._reader = _Reader(self._path)
         need("h5py", "HDF5 files")  # which is said better here; the other process starts meanwhile
         super().__init__(self, "/", self.ask("node", "/"))
@@ -159,7 +160,7 @@ class _Reader:
             except (EOFError, BrokenPipeError):
                 self.end()
                 raise OSError(
-                    f"HDF5's library crashed over {os.path.basename(self._path)}, or came to no end"
+                    f"HDF5's library crashed over {Path(self._path).name}, or came to no end"
                 ) from None
             except BaseException:
                 self.end()  # the rest of the answer would be taken for that to another question

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 # An answer may take so many seconds, and one more for as many bytes: those of a small file that is
@@ -25,7 +26,7 @@ def serve(path: str) -> None:
     """Answer on standard output what is asked on standard input, until nobody asks."""
     _limit_memory()
     file = None
-    with open(os.devnull, "wb") as nowhere:
+    with Path(os.devnull).open("wb") as nowhere:
         for line in sys.stdin.buffer:
             what, name, *more = ast.literal_eval(line.decode())
             seconds = SECONDS + (more[-1] / BYTES_PER_SECOND if what == "read" else 0)
@@ -91,9 +92,7 @@ def _attribute(file: Any, name: str, key: str) -> Iterator[bytes]:
     return iter([_line(value=value if known else None)])
 
 
-def _read(
-    file: Any, name: str, start: int | None, stop: int | None, _size: int
-) -> Iterator[Any]:
+def _read(file: Any, name: str, start: int | None, stop: int | None, _size: int) -> Iterator[Any]:
     return _array(file[name][() if start is None else slice(start, stop)])
 
 
