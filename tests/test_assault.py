@@ -511,7 +511,6 @@ def test_a_penalty_on_the_codes_out_of_proportion_is_refused(single: bool, stren
     ("model", "single", "scale", "given"),
     [
         (RobustSemiNMF, True, 1e15, {"alpha": 1e-10, "l1": 1e-320}),
-        (GraphSemiNMF, True, 1e15, {"beta": 1e-10, "l1": 1e-5}),
         (GraphSemiNMF, False, 1, {"alpha": 0, "l1": 1e29}),
     ],
 )
@@ -525,6 +524,13 @@ def test_penalties_far_from_each_other(
     assert np.isfinite(found.objective_history_).all()
     assert np.isfinite(found.components_).all()
     assert np.isfinite(found.codes_).all()
+
+
+def test_parts_that_are_beyond_the_range_in_the_units_of_x() -> None:
+    X = (data(60, 7) * 1e15).astype(np.float32)
+    model = GraphSemiNMF(2, beta=1e-10, l1=1e-5, max_iter=5, tol=0, random_state=0)
+    with converging_or_not(), pytest.raises(ValueError, match="components_ are beyond the range"):
+        model.fit(X)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from .penalties import CodesPenalty
 # wide margin.
 _ORDINARY = {8: (2.0**-200, 2.0**200), 4: (2.0**-30, 2.0**30)}
 # The largest scale between factors, by the bytes of their numbers.
-_MOST_SCALE = {8: 1e100, 4: 1e18}
+_MOST_SCALE = {8: 1e100, 4: 1e30}
 
 
 @dataclass(frozen=True)
