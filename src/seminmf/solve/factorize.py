@@ -132,12 +132,9 @@ class Ground:
     def around(self, basis: FloatArray) -> Subspace | None:
         """A subspace for a run that goes on from a basis, if one of those before had one.
 
-        With the first of these bases in it: what the leading directions miss of them has not to be
-        found again each time.
+        With that basis in it: what the leading directions miss has not to be found again each time.
         """
-        if self._leading is not None and not self._leading.holds_basis:
-            self._leading = self._leading.holding(basis)
-        return self._leading
+        return None if self._leading is None else self._leading.holding(basis)
 
     def descent(
         self,

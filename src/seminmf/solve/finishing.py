@@ -29,7 +29,7 @@ from ..data.cutting import pieces
 from ..graph.prepared import NeighbourGraph
 from ..problem.basis import lengths_of
 from ..problem.losses import Huber, Norm, SquaredNorm
-from ..problem.objective import Objective
+from ..problem.objective import Objective, within_range
 from ..problem.strength import Units, resolve, strength_of
 from .descent import Descent, Scheme
 from .loop import Callback, Solution, Status, Stopping, run
@@ -177,6 +177,7 @@ class Finish:
             )
             terms = self._terms_at(solution, basis, codes, residuals)
             change = solution.problem.best_scale(*terms[1:])
+            change = within_range(change, 1.0, basis.itemsize)
             value = solution.problem.rescaled(change).total(*terms)
             if value <= self._most(solution):
                 scale = basis.dtype.type(change)
