@@ -106,6 +106,12 @@ def test_values_and_types_are_those_of_h5py(tmp_path: Path) -> None:
         assert file["g"]["x"][()] == 1
 
 
+def test_a_link_that_leads_nowhere_is_no_table(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["a"], file["b"] = X, h5py.ExternalLink("gone.h5", "/x")
+    assert open_source(tmp_path / "x.h5").shape == X.shape
+
+
 def test_arrays_are_read_in_pieces(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_hdf5, "_PIECE", 1000)
     with _hdf5.File(table) as file:
