@@ -495,7 +495,7 @@ def test_offsets_beyond_the_text_of_a_feather_file(tmp_path: Path) -> None:
     table = arrow.table({"a": [1.0, 2.0, 3.0], "name": arrow.array(["abc", "de", "f"])})
     path = tmp_path / "t.feather"
     feather.write_feather(table, path, compression="uncompressed")
-    offsets, others = (np.array(o, "<i4").tobytes() for o in ([0, 3, 5, 6], [0, 3, 2**30, 2**30]))
+    offsets, others = (np.array(o, "<i4").tobytes() for o in ([0, 3, 5, 6], [0, 3, 2**30, 6]))
     content = path.read_bytes()
     assert content.count(offsets) == 1
     path.write_bytes(content.replace(offsets, others))
