@@ -195,6 +195,10 @@ class RemoteRows:
     def newton_steps(self, *arguments: Any) -> None:
         """What passes have left stays at the sites."""
 
+    def widen(self, *arguments: Any) -> bool:
+        """They begin anew in other features."""
+        return False
+
     def accept(self, eta: float) -> None:
         self._tell()
         self._accepted = eta

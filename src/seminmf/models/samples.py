@@ -18,7 +18,7 @@ from .._words import counted
 from ..sources.adapters import check_table
 from ..sources.opening import source_of
 from .gaps import find_gaps
-from .validation import DTYPES, check_batch, check_memory
+from .validation import DTYPES, MOST_APART, check_batch, check_memory
 
 # What NumPy says of something that it cannot make numbers of.
 _NO_NUMBERS = re.compile(
@@ -272,11 +272,19 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
     # Of the samples only their number matters, which no source has to be read for.
     rows = np.broadcast_to(np.zeros(1), (X.shape[0], 1))
     with _numbers("sample_weight", sample_weight):
+        if np.ndim(sample_weight) == 0:  # at which scikit-learn does not look
+            sample_weight = np.full(X.shape[0], sample_weight)
         weights: FloatArray = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
     if not weights.any():  # which scikit-learn refuses itself from version 1.8 on
         raise ValueError("sample_weight must have at least one non-zero number.")
+    least, most = MOST_APART[4 if X.dtype == np.float32 else 8]
+    if not least < weights.max() < most:
+        raise ValueError(
+            f"sample_weight has numbers up to {weights.max():g}, which is out of all proportion "
+            "to one. Divide it by that number: a common factor makes no difference to the parts."
+        )
     return weights
 
 

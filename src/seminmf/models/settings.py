@@ -132,6 +132,9 @@ class Settings:
         scale = size**self.loss.power
         check.check_proportion("alpha", self.alpha, scale, dtype)
         check.check_proportion("beta", self.beta, scale / size, dtype)
+        if self.codes_penalty is not None:
+            name = "l1" if self.l1 > 0 else "codes_penalty.strength"
+            check.check_strength_of_penalty(name, self.codes_penalty.strength, dtype)
         check.check_start_proportion(self.init, size, dtype)
 
     def _check_loss(self, length: float, dtype: Any, given: Loss) -> None:

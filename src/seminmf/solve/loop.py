@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
@@ -169,13 +169,18 @@ class _Run:
                 return Status.STOPPED
 
     def _is_at_rest(self, stopping: Stopping) -> bool:
-        """Whether the last iteration changed too little; in a subspace, go on in all features."""
+        """Whether the last iteration changed too little; in a subspace, go on in all features if
+        those promise more.
+        """
         descent, history, previous = self._descent, self.history, self._previous
         fall = previous - history[-1]
         if descent.confined:
             if fall <= max(stopping.tol, _AT_REST) * abs(previous):
                 history[-1] = descent.widen()
-        elif stopping.tol > 0 and fall <= stopping.tol * abs(previous):
+                fall += descent.promised()
+            else:
+                fall = inf
+        if stopping.tol > 0 and fall <= stopping.tol * abs(previous):
             return True
         self._previous = history[-1]
         return False
