@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from threadpoolctl import threadpool_limits
 
@@ -118,22 +119,69 @@ def _noise_cases() -> Iterator[tuple[str, Callable[[], Values]]]:
         yield name, lambda noise=noise: measure(noise)
 
 
+def _chosen(X: Any, true: int, candidates: Any) -> Values:
+    began = time.process_time()
+    found = choose_components(X, candidates, random_state=0)
+    seconds = time.process_time() - began
+    low, high = found.interval
+    return {
+        "true": true, "chosen": found.n_components, "low": low, "high": high, "seconds": seconds,
+    }  # fmt: skip
+
+
 def _planted_cases() -> Iterator[tuple[str, Callable[[], Values]]]:
     grid = product((False, True), ("clusters", "parts"), (3, 5, 8, 10, 12), (0.1, 0.3, 0.5))
     for number, (outliers, kind, k, noise) in enumerate(grid):
+        given = kind, k, noise, outliers, 1000 + number
+        name = f"{kind}, k = {k}, noise {noise:g}, {'outliers' if outliers else 'clean'}"
+        yield name, lambda given=given: _chosen(planted(*given), given[1], range(2, 16))
 
-        def measure(given: tuple[Any, ...] = (kind, k, noise, outliers, 1000 + number)) -> Values:
-            X = planted(*given)
-            began = time.process_time()
-            found = choose_components(X, range(2, 16), random_state=0)
-            seconds = time.process_time() - began
-            low, high = found.interval
-            return {
-                "true": given[1], "chosen": found.n_components, "low": low, "high": high,
-                "seconds": seconds,
-            }  # fmt: skip
 
-        yield f"{kind}, k = {k}, noise {noise:g}, {'outliers' if outliers else 'clean'}", measure
+def _of_any_kind(rng: Any) -> tuple[Any, int]:
+    """A table of any size and its number of parts. Parts may be of very different lengths, share a
+    direction, have no negative entries or few samples, and a sample may have one or several.
+    """
+    n, m = (int(np.exp(rng.uniform(*np.log(ends)))) for ends in ((80, 5_000), (12, 400)))
+    k = rng.randint(2, min(13, max(3, m // 2), max(3, n // 14)))
+    parts = rng.standard_normal((k, m))
+    if rng.rand() < 0.3:
+        parts = np.maximum(parts, 0)
+    parts += rng.choice([0, 0.4]) * rng.standard_normal(m)
+    parts *= np.exp(rng.choice([0, 0.3, 0.6]) * rng.standard_normal((k, 1)))
+    sizes = 1 / np.arange(1, k + 1) ** rng.choice([0, 1])
+    main = rng.choice(k, n, p=sizes / sizes.sum())
+    codes = np.eye(k)[main] * (0.3 + rng.gamma(2, 0.5, (n, 1)))
+    if rng.rand() < 0.5:
+        codes += rng.gamma(1, 1, (n, k)) * (rng.rand(n, k) < 0.3)
+    signal = codes @ parts
+    loudness = rng.uniform(0.1, 0.5)
+    return signal / signal.std() + loudness * rng.standard_normal((n, m)), k
+
+
+_AS_THEY_ARE, _EACH = 24, 8
+_WAYS: dict[str, Callable[[Any, int], Any]] = {
+    "as they are": lambda X, seed: X,
+    **{
+        f"10 % of outliers, {kind}":
+            lambda X, seed, kind=kind: add_outliers(X, 0.1, kind=kind, random_state=seed)[0]
+        for kind in ("gross", "scaled", "noise", "swapped", "grouped")
+    },
+    "CSR, what is below 0.3 left out": lambda X, seed: sp.csr_array(X * (np.abs(X) >= 0.3)),
+    "single precision": lambda X, seed: X.astype(np.float32),
+}  # fmt: skip
+
+
+def _other_cases() -> Iterator[tuple[str, Callable[[], Values]]]:
+    seed = 5000
+    for way, made in _WAYS.items():
+        for number in range(_AS_THEY_ARE if way == "as they are" else _EACH):
+
+            def measure(made: Any = made, seed: int = seed) -> Values:
+                X, k = _of_any_kind(np.random.RandomState(seed))
+                return _chosen(made(X, seed), k, None)
+
+            yield f"{way}: {number}", measure
+            seed += 1
 
 
 def _wide() -> Values:
@@ -309,6 +357,7 @@ def _of_sets(measure: Callable[[str], Values], names: Any) -> Iterator[Any]:
 
 TABLES: dict[str, Callable[[], Iterator[tuple[str, Callable[[], Values]]]]] = {
     "planted": _planted_cases,
+    "other": _other_cases,
     "noise": _noise_cases,
     "wide": lambda: iter([("6,000 × 1,500", _wide)]),
     "path": lambda: _of_sets(_path_speed, _SPEED),

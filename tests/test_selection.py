@@ -631,7 +631,14 @@ def test_labels_of_some_samples_choose() -> None:
     ).fit(X, labels)
     grid = found.results_["grid"]
     assert found.best_score_ == grid["score"].max() > 0.9
-    assert found.best_params_["n_components"] == grid["n_components"][grid["score"].argmax()]
+    pairs = list(zip(grid["n_components"], grid["strength"], strict=True))
+    assert pairs == sorted(set(pairs))  # the finer grid has some of the coarse one again
+    assert {k for k, _ in pairs} == {2, 3, 4, 5}
+    best = grid["score"] == found.best_score_
+    fewest = grid["n_components"][best].min()
+    assert found.best_params_["n_components"] == fewest
+    equal = grid["strength"][best & (grid["n_components"] == fewest)]
+    assert found.best_params_["strength"] == equal[len(equal) // 2]
     assert "by the labels" in found.reason_
 
 

@@ -94,6 +94,55 @@ def test_paths_stay_in_the_leading_directions(spaces: list[Space]) -> None:
     assert confined == [width, width + 8, width + 8]
 
 
+def test_no_iteration_in_all_features_that_promises_nothing() -> None:
+    """The second fit is at rest in the features it begins in; the basis of the first is in them."""
+    X = data(2_000, 256, rank=8) + 0.1 * data(2_000, 256)
+    first, second = regularization_path(X, 8, [1e-4, 1.0001e-4]).models
+    assert (first.n_iter_ > 2, second.n_iter_) == (True, 1)
+    p = problem(second, X)
+    assert value(second, X) == pytest.approx(second.objective_, rel=1e-9)
+    assert second.kkt_residual_ == pytest.approx(stationarity(p, second), rel=1e-6)
+
+
+@pytest.mark.usefixtures("small_problems")
+@pytest.mark.parametrize("model", GRAPH_MODELS)
+def test_what_all_features_promise(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first iteration in all features lowers J by more than half of what they promised."""
+    promises: list[tuple[float, float]] = []
+    promised = descent.Descent.promised
+
+    def noted(self: Any) -> float:
+        promises.append((self.value, promised(self)))
+        return promises[-1][1]
+
+    monkeypatch.setattr(descent.Descent, "promised", noted)
+    X = cone(N, M, 2 * K, noise=0.5)
+    found = make(model, K, tol=1e-7, max_iter=2_000).fit(X)
+    ((before, fall),) = promises
+    history = found.objective_history_.tolist()
+    after = history[history.index(before) + 1]
+    assert 0 < fall / 2 <= before - after <= 5 * fall
+
+
+@pytest.mark.usefixtures("small_problems")
+def test_what_all_features_do_not_know_of_a_run_that_was_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Products with the basis are not kept: from where the run goes on there are none yet."""
+    widen = descent.Descent.widen
+
+    def again(self: Any) -> float:
+        state = self.state()
+        self.restore({**state, "terms": np.array(state["terms"])})
+        return widen(self)
+
+    monkeypatch.setattr(descent.Descent, "widen", again)
+    X = cone(N, M, 2 * K, noise=0.5)
+    with converging_or_not():
+        found = make("L21SemiNMF", K, max_iter=3).fit(X)
+    assert found.kkt_residual_ == pytest.approx(stationarity(problem(found, X), found), rel=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["dense", "single", "sparse", "columns"])
 @pytest.mark.parametrize(("n", "m", "width"), [(700, 90, 5), (90, 90, 22), (300, 1_500, 14)])
 def test_products_with_the_square(kind: str, n: int, m: int, width: int) -> None:

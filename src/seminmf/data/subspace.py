@@ -42,8 +42,6 @@ class Subspace(Space):
 
     wider: Space
     directions: FloatArray
-    holds_basis: bool = False
-    """Whether a basis that was found before is in it."""
 
     def holding(self, basis: FloatArray) -> Subspace:
         """A larger one, with a basis in the features of X in it as well."""
@@ -52,7 +50,7 @@ class Subspace(Space):
         more = np.ascontiguousarray(more)
         features = np.hstack([self.engine.all_rows(), around.times(more)])
         engine = around.beside(features, basis.shape[1], around.squares)
-        return replace(self, engine=engine, directions=np.hstack([own, more]), holds_basis=True)
+        return replace(self, engine=engine, directions=np.hstack([own, more]))
 
     def widened(self, basis: FloatArray) -> FloatArray:
         """A basis of this space in the features of the wider one."""

@@ -83,10 +83,15 @@ def usual_folds(shape: tuple[int, int], most_parts: int) -> tuple[int, int]:
     return min(_ROW_FOLDS, n), min(max(_COLUMN_FOLDS, int(np.ceil(m / spare))), m)
 
 
+def taking_part(shape: tuple[int, int]) -> tuple[int, int]:
+    """How many samples and features of a table `condensed` leaves."""
+    return min(shape[0], MOST_SAMPLES), min(shape[1], MOST_FEATURES)
+
+
 def comfortable_parts(shape: tuple[int, int]) -> int:
-    """So many can be told apart with the usual blocks."""
-    n, m = (size + -size // folds for size, folds in zip(shape, _USUAL, strict=True))
-    return min(n, int(m / _FEATURES_PER_PART))
+    """So many can be told apart with the usual blocks of what takes part, at least two."""
+    n, m = (size - -(-size // f) for size, f in zip(taking_part(shape), _USUAL, strict=True))
+    return max(2, min(n, int(m / _FEATURES_PER_PART)))
 
 
 def most_parts(shape: tuple[int, int], folds: tuple[int, int]) -> int:

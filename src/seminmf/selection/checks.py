@@ -15,7 +15,7 @@ from ..models.validation import check_integer, check_seed
 def check_array(X: Any, doing: str) -> Any:
     """X as an array or CSR in memory."""
     refuse_elsewhere(X, doing, "of some thousand rows drawn at random")
-    return check_samples(BaseEstimator(), X)
+    return check_samples(type(doing, (BaseEstimator,), {})(), X)  # who is named in messages
 
 
 def check_candidates(name: str, candidates: Any) -> list[int]:

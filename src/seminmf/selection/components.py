@@ -12,8 +12,6 @@ from .._files import PathLike
 from ..models.validation import check_integer
 from ..outliers import outlier_threshold
 from .blocks import (
-    MOST_FEATURES,
-    MOST_SAMPLES,
     Blocks,
     comfortable_parts,
     condensed,
@@ -21,6 +19,7 @@ from .blocks import (
     foretold,
     foretold_robustly,
     most_parts,
+    taking_part,
     usual_folds,
 )
 from .checks import check_array, check_candidates, check_folds, drawn_seed, told_of
@@ -100,16 +99,7 @@ def choose_components(
 
 def usual_candidates(shape: tuple[int, int]) -> range:
     """From one part to twenty, or to as many as there are samples and features for."""
-    return range(1, min(_USUAL_MOST, _most_of(shape)) + 1)
-
-
-def _most_of(shape: tuple[int, int]) -> int:
-    """So many parts can be told apart in what takes part of a table, at least two."""
-    return max(2, comfortable_parts(_taking_part(shape)))
-
-
-def _taking_part(shape: tuple[int, int]) -> tuple[int, int]:
-    return min(shape[0], MOST_SAMPLES), min(shape[1], MOST_FEATURES)
+    return range(1, min(_USUAL_MOST, comfortable_parts(shape)) + 1)
 
 
 @dataclass(frozen=True)
@@ -129,8 +119,8 @@ class ForetellingPlan:
         usual = candidates is None
         numbers = check_candidates("candidates", usual_candidates(shape) if usual else candidates)
         check_integer("repeats", repeats, 1)
-        limit = min(_LIMIT, _most_of(shape)) if usual else numbers[-1]
-        shape = _taking_part(shape)
+        limit = min(_LIMIT, comfortable_parts(shape)) if usual else numbers[-1]
+        shape = taking_part(shape)
         if min(shape) < 3:
             raise ValueError(
                 f"X has {shape[0]} samples and {shape[1]} features; at least three of each are "

@@ -107,7 +107,11 @@ def search(
     ks = _around(candidates, _thinned(candidates), coarse["n_components"][best])
     values = _around(steps, _thinned(steps), _thinned(steps)[best % len(_thinned(steps))])
     fine = scored(_FINELY, ks, values)
-    return {name: np.concatenate([coarse[name], fine[name]]) for name in coarse}
+    both = {name: np.concatenate([fine[name], coarse[name]]) for name in coarse}
+    # Each pair once, by the path with the shorter steps if there are two.
+    pairs = np.stack([both["n_components"], both["strength"]])
+    once = np.unique(pairs, axis=1, return_index=True)[1]
+    return {name: column[once] for name, column in both.items()}
 
 
 def _thinned(values: Sequence[Any]) -> list[Any]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import eigh
 
 from .._sparse import dense
 from .._types import FloatArray
@@ -101,10 +102,11 @@ class Growth:
 
 def _leading(rows: FloatArray, count: int) -> FloatArray:
     """The leading directions of some rows, from the smaller one of their two Gram matrices."""
-    if rows.shape[0] >= rows.shape[1]:
-        return np.linalg.eigh(rows.T @ rows)[1][:, : -count - 1 : -1]
-    combinations = np.linalg.eigh(rows @ rows.T)[1][:, : -count - 1 : -1]
-    return np.linalg.qr(rows.T @ combinations)[0]
+    wide = rows.shape[0] < rows.shape[1]
+    gram = rows @ rows.T if wide else rows.T @ rows
+    ends = len(gram) - count, len(gram) - 1
+    found = eigh(gram, subset_by_index=ends, check_finite=False)[1][:, ::-1]
+    return np.linalg.qr(rows.T @ found)[0] if wide else found
 
 
 def grown_parts(X: Any, candidates: list[int]) -> dict[int, FloatArray]:

@@ -214,8 +214,11 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if subject.n_clusters is None:
             subject.set_params(n_clusters=classes)
         grid = search(X, subject, labels, candidates, strengths, scorer, work)
-        place = int(np.argmax(grid["score"]))
-        self.best_score_ = float(grid["score"][place])
+        self.best_score_ = float(grid["score"].max())
+        # Of equals the fewest parts, and the strength in the middle: on either side there is room.
+        equal = np.flatnonzero(grid["score"] == self.best_score_)
+        equal = equal[grid["n_components"][equal] == grid["n_components"][equal[0]]]
+        place = equal[len(equal) // 2]
         self.best_params_ = {
             "n_components": int(grid["n_components"][place]),
             "strength": float(grid["strength"][place]),

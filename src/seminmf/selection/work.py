@@ -56,10 +56,6 @@ class Work:
         found = None if self.checkpoint is None else self.checkpoint.found
         self._known: dict[str, dict[str, Any]] = found or {}
 
-    def known(self, what: str, name: str) -> dict[str, Any] | None:
-        """The results of a piece of work that was done before."""
-        return self._known.get(what, {}).get(name)
-
     def keep(self, what: str, name: str, result: dict[str, Any]) -> None:
         """Remember a result, on disk too if there is a checkpoint and it is time."""
         self._known.setdefault(what, {})[name] = result
@@ -74,7 +70,8 @@ class Work:
 
     def run(self, what: str, piece: Piece, jobs: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
         """The results of all jobs, in their order."""
-        missing = [number for number in range(len(jobs)) if self.known(what, str(number)) is None]
+        done = self._known.get(what, {})
+        missing = [number for number in range(len(jobs)) if str(number) not in done]
         tell = self.teller(what, len(jobs), len(jobs) - len(missing))
         for number, result in self._results(piece, [(n, jobs[n]) for n in missing]):
             self.keep(what, str(number), result)

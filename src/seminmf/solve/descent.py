@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from .._types import FloatArray
 from ..data import CANCELLATION, LazyCompression, Rule, Space, Statistics, Subspace
 from ..graph.prepared import NeighbourGraph
 from ..problem.basis import Basis, BasisRule, LeastSquaresBasis
-from ..problem.objective import Floors, Objective, Terms
+from ..problem.objective import Floors, Objective, Terms, within_range
 from ..problem.stationarity import kkt_residual_of
 from .checkpoint import State
 
@@ -268,6 +270,7 @@ class Descent:
             change = self.objective.best_scale(
                 found.graph_penalty, found.codes_penalty, found.basis_penalty
             )
+            change = within_range(change, self.scale, self.space.engine.dtype.itemsize)
             self.objective = self.objective.rescaled(change)
             self.scale *= change
         self.value = self._value(self._current)
@@ -296,9 +299,24 @@ class Descent:
 
     def widen(self) -> float:
         """Go on in the space around the subspace; returns J, now with all its digits."""
-        space = self.space
+        space, now = self.space, self._basis
         assert isinstance(space, Subspace)
-        basis, codes = space.widened(self._basis.U), self._rows.codes
-        del self._current, self._moments, self._rows  # as large as what takes their place
-        self._settle(space.wider, basis, codes)
+        basis = space.widened(now.U)
+        self._take_up(space.wider)
+        if self._rows.widen(space.wider.engine, self._terms(), basis, now.omega):
+            self._known = Basis(basis, now.omega, now.lengths, now.penalty)
+            self._step_back()
+        else:
+            codes = self._rows.codes
+            del self._current, self._moments, self._rows  # as large as what takes their place
+            self._settle(space.wider, basis, codes)
         return self.value
+
+    def promised(self) -> float:
+        """About what the next basis step lowers J by, without making it."""
+        now, objective = self._basis, self.objective
+        moment, gram = self._own_moments()
+        beta, floor = objective.beta, objective.floors.basis
+        delta = now.U - self.scheme.basis.step(moment, gram, now, beta, floor).U
+        # Twice the fall of the quadratic that touches J; J itself falls by more than once that.
+        return float(np.vdot(delta @ (gram + np.diag(now.ridge(beta, floor))), delta))

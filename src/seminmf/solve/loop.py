@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
@@ -51,6 +51,12 @@ class Progress:
     start: int
     factors: Callable[[], tuple[FloatArray, FloatArray]] = field(repr=False)
     """Call it for copies of the present (basis, codes)."""
+
+    def through(
+        self, change: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+    ) -> Progress:
+        """The same with other factors, which are made when they are asked for."""
+        return replace(self, factors=lambda: change(*self.factors()))
 
 
 Callback = Callable[[Progress], object]
@@ -163,13 +169,18 @@ class _Run:
                 return Status.STOPPED
 
     def _is_at_rest(self, stopping: Stopping) -> bool:
-        """Whether the last iteration changed too little; in a subspace, go on in all features."""
+        """Whether the last iteration changed too little; in a subspace, go on in all features if
+        those promise more.
+        """
         descent, history, previous = self._descent, self.history, self._previous
         fall = previous - history[-1]
         if descent.confined:
             if fall <= max(stopping.tol, _AT_REST) * abs(previous):
                 history[-1] = descent.widen()
-        elif stopping.tol > 0 and fall <= stopping.tol * abs(previous):
+                fall += descent.promised()
+            else:
+                fall = inf
+        if stopping.tol > 0 and fall <= stopping.tol * abs(previous):
             return True
         self._previous = history[-1]
         return False

@@ -5,6 +5,8 @@ No start is best for all data; `docs/starts.md` has the measurements behind ``"a
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -74,7 +76,7 @@ def svd_start(
     scores = engine.each(_flipped, scores, flip)
     along = engine.summed(_along, scores, weights)
     nearest = NEAR_ORIGIN * float(along / engine.summed(np.sum, weights))
-    lifts = np.max(engine.gather(_lifts, scores, axes.shape[1], nearest), axis=0)
+    lifts = reduce(np.maximum, engine.gather(_lifts, scores, axes.shape[1], nearest))
     cut, last = engine.summed(_lost, scores, weights, lifts)
     # With fewer axes than components the shift leaves nothing out.
     if k == 1 or cut <= (_CUT**2 * last if len(lifts) == k else 0):
@@ -229,13 +231,14 @@ def codes_above_zero(engine: Engine, codes: FloatArray) -> FloatArray:
 
 
 def unit_free_codes(engine: Engine, basis: FloatArray, codes: FloatArray, length: float) -> Start:
-    """A start from axes of length one, with the unit of X in the basis, where penalties expect it.
+    """A start from axes of length one, with the unit of X in the basis, where penalties expect it,
+    and in the place of these codes.
 
     ``length`` is the typical length of a sample; of it a power of two is taken, so that no digit
     changes.
     """
     unit = basis.dtype.type(power_of_two(length))
-    return basis * unit, engine.each(np.divide, codes, unit)
+    return basis * unit, engine.each(np.divide, codes, unit, codes)
 
 
 def typical_residual(engine: Engine, k: int, found: Axes, share: FloatArray | None) -> float:
