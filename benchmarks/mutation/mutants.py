@@ -193,7 +193,7 @@ PYTHON = [
     Mutant("one iteration too many", "solve/loop.py",
            "if len(history) >= stopping.max_iter:", "if len(history) > stopping.max_iter:", "tol"),
     Mutant("converges without tol", "solve/loop.py",
-           "elif stopping.tol > 0 and fall", "elif stopping.tol >= 0 and fall", "tol"),
+           "if stopping.tol > 0 and fall", "if stopping.tol >= 0 and fall", "tol"),
     Mutant("best scale of the wrong power", "problem/objective.py",
            "ratio ** (1 / (power + 1))", "ratio ** (1 / power)",
            "steps"),
