@@ -325,52 +325,55 @@ scores = model.outlier_scores(X)  # higher is farther out
 outliers = scores > seminmf.outlier_threshold(scores)
 ```
 
-`residuals_` are the facts of a fit, but no outlier scores: with many parts against few samples an
-outlier gets a part of its own, and then its residual is zero. `outlier_scores` compares each
-sample with what the *others* say of it:
+`residuals_` tell how well samples are fitted, but they are no outlier scores: with many parts
+and few samples an outlier gets a part of its own, and then its residual is zero.
+`outlier_scores` predicts each sample from the *others*, and measures how far it is from the
+prediction. There are two ways:
 
-- **by parts** that have not seen it: with the codes and the weights of the fit, the best parts of
-  four fifths of the samples are the solution of normal equations, for all five folds from one
-  product with X; samples left out get non-negative least squares (the same once before for all,
-  where some samples have no say, see below); or
-- **by neighbours**, the mean of the nearest other samples, in a model with a graph. Up to 10,000
-  samples these are the nearest in all features: outliers may differ where the leading directions,
-  in which the graph is made, do not look.
+- **by parts** that have not seen it. The samples are dealt into five folds; with the codes and
+  the weights of the fit, the best parts of the other four folds solve normal equations (all five
+  from one product with X), and the samples left out get codes by non-negative least squares. (If
+  some samples have no say, see below, this is done once before for all.)
+- **by neighbours**: the mean of the nearest other samples, in a model with a graph. Up to 10,000
+  samples these are the nearest in all features, because outliers may differ in directions that
+  the graph, made in the leading ones, does not see.
 
-A model with a graph holds its samples, and so knows how such errors spread: in some directions
-samples are foretold well, in others badly. There a score is the length of Mahalanobis: an error
-counts the more, the rarer it is in its direction. The scatter is Tyler's, of up to 200 samples,
-with a tenth of the identity, and without what a sample has put into it itself; its trace is that of
-the identity, so that scores keep the unit of the data. Which of the two ways is taken is decided
-once for a training set, by a trial: copies of 50 of those samples are spoilt, once by numbers of
-other samples, so that what belongs together does not any more, and once by doubling them; the way
-whose scores tell these better from the samples is taken. Where parts describe the data, samples lie
-nearer to them than to each other; on tables with as many parts as features, parts describe
-anything, and are not asked. Models without a graph know no neighbours and no errors but a sample's
-own: their scores are lengths of errors, by parts.
+A model with a graph holds its samples, and so knows how the errors of such predictions spread:
+small in some directions, large in others. Its scores are Mahalanobis lengths: an error counts
+more, the rarer it is in its direction. The scatter is Tyler's, of up to 200 samples, mixed with
+a tenth of the identity, and leaves out what a sample has itself contributed; its trace is that
+of the identity, so that scores keep the unit of the data. Which of the two ways is taken is
+decided once for a training set, by a trial: copies of 50 of those samples are spoilt, once with
+numbers of other samples, so that values no longer belong together, and once by doubling them;
+the way whose scores separate them better from the samples is taken. Where parts describe the
+data well, samples lie nearer to them than to each other; with as many parts as features, parts
+describe anything, and are not tried. Models without a graph know neither neighbours nor the
+errors of other samples: their scores are lengths of errors, by parts.
 
 **Groups.** Outliers that lie close together would vouch for each other, as parts and as
-neighbours. So samples that are three deviations farther from the median of the data than is usual
-(deviations by the shortest half of the distances, which 40 % of outliers hardly move) are scored
-like all others but have no say. That finds groups while they are fewer than half and farther away
-than the data are wide. A group that is nearer is not found, and a small class that lies far from
-all others is called outlying: from the data alone the two cannot be told apart.
+neighbours. So samples that are three deviations farther from the median of the data than is
+usual (estimated from the shortest half of the distances, which 40 % of outliers hardly move) are
+scored like all others, but no sample is predicted from them. That finds groups while they are
+fewer than half of the samples and farther away than the data are wide. A nearer group is not
+found, and a small class that lies far from all others is called outlying: from the data alone
+the two cannot be told apart.
 
 **New samples** are compared with the parts, or with the neighbours, of the training samples that
-have a say. A model with a graph knows its training samples one by one; one without a graph has to
-be given all of them to know that it has seen them.
+have a say. A model with a graph recognizes each of its training samples; one without a graph
+recognizes them only if it is given all of them.
 
-**The threshold** is the lowest score beyond which lie five times as many samples as one would
-expect there without outliers; so at most about one in five of the samples beyond it is there by
-chance. What to expect is told by the cube roots of the scores, which are nearly symmetric: their
-middle and their deviation are those of the shortest interval with half of them, which hardly moves
-while less than half of the samples are outliers, and their tails are those of Student's t. Scores
-that sum up many directions are nearly alike, and their tails are short; scores of few directions
-are not: t has as many degrees of freedom as there would be normal numbers whose length spreads like
-the scores, and at least three. With one outlier the threshold is high, with many it is low.
+**The threshold** is the lowest score beyond which there are five times as many samples as
+expected without outliers, so that at most about one in five of the samples beyond it is there by
+chance. What to expect follows from the cube roots of the scores, which are nearly symmetric.
+Their middle and their spread are those of the shortest interval that holds half of them, which
+hardly moves while less than half of the samples are outliers; their tails are taken to be those
+of Student's t. Scores that sum up many directions are nearly alike and have short tails, scores
+of few directions have long ones: t gets as many degrees of freedom as there would be normal
+numbers whose length spreads like the scores, and at least three. With one outlier the threshold
+is high, with many it is low.
 
-The rate of false alarms: of errors with normal, uniform or Laplace's distribution less than 1 %
-lies beyond, of fewer than 100 samples less than 2 % (`tests/test_outliers.py`). Real data have
+False alarms: with normal, uniform or Laplace errors less than 1 % of the samples lie beyond the
+threshold, and less than 2 % of fewer than 100 samples (`tests/test_outliers.py`). Real data have
 long tails and small groups far from the others; the tables below say how many samples of sets
 without outliers lay beyond.
 
@@ -398,10 +401,11 @@ By the share of outliers, with the samples beyond the threshold:
 
 {shares_table(rows)}
 
-Beyond the threshold are samples that lie apart from the others. Of mild kinds (noise, swapped) not
-all do, and with 40 % few do, because they become what is usual. Then rank, and look. A threshold
-that lets fewer others through finds fewer outliers that lie just outside: scores of data with long
-tails and those of mild outliers look the same.
+Beyond the threshold are samples that lie apart from the others. Not all mild outliers (noise,
+swapped) do, and of 40 % of them few do, because then they are what is usual. In that case rank
+the samples by score, and look. A higher threshold would let fewer ordinary samples through, but
+miss more of the outliers that lie just outside: scores of data with long tails and those of mild
+outliers look the same.
 
 Data that are made are noise of these distributions, without parts and with five of them, whose
 codes have long tails:

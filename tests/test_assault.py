@@ -19,6 +19,7 @@ from seminmf.graph.index import NeighbourIndex, Recipe
 from seminmf.losses import Cauchy, Huber
 from seminmf.models.reading import metric_root
 from seminmf.models.training import warn_of
+from seminmf.penalties import L1
 from seminmf.solve.loop import Status
 from seminmf.solve.projection import Projector
 
@@ -494,3 +495,65 @@ def test_clusters_of_small_differences_beside_a_large_constant(metric: str) -> N
         model.fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     np.testing.assert_array_equal(model.transform(X).argmin(axis=1), model.labels_)
+
+
+@pytest.mark.parametrize(("single", "strength"), [(True, 1e50), (False, 1e308)])
+def test_a_penalty_on_the_codes_out_of_proportion_is_refused(single: bool, strength: float) -> None:
+    X = data(20, 16).astype(np.float32 if single else np.float64)
+    with pytest.raises(ValueError, match=r"l1=1e\+\d+ is out of all proportion"):
+        L21SemiNMF(2, l1=strength).fit(X)
+    with pytest.raises(ValueError, match=r"codes_penalty\.strength=1e\+\d+ is out of all"):
+        RobustSemiNMF(2, codes_penalty=L1(strength)).fit(X)
+
+
+@pytest.mark.parametrize("solver", ["cd", "mu"])
+@pytest.mark.parametrize(
+    ("model", "single", "scale", "given"),
+    [
+        (RobustSemiNMF, True, 1e15, {"alpha": 1e-10, "l1": 1e-320}),
+        (GraphSemiNMF, False, 1, {"alpha": 0, "l1": 1e29}),
+    ],
+)
+def test_penalties_far_from_each_other(
+    solver: str, model: Any, single: bool, scale: float, given: dict[str, float]
+) -> None:
+    """The best scale of the codes beside the basis was zero, or out of range."""
+    X = (data(60, 7) * scale).astype(np.float32 if single else np.float64)
+    with converging_or_not():
+        found = model(2, solver=solver, max_iter=5, tol=0, random_state=0, **given).fit(X)
+    assert np.isfinite(found.objective_history_).all()
+    assert np.isfinite(found.components_).all()
+    assert np.isfinite(found.codes_).all()
+
+
+def test_parts_that_are_beyond_the_range_in_the_units_of_x() -> None:
+    X = (data(60, 7) * 1e15).astype(np.float32)
+    model = GraphSemiNMF(2, beta=1e-10, l1=1e-5, max_iter=5, tol=0, random_state=0)
+    with converging_or_not(), pytest.raises(ValueError, match="components_ are beyond the range"):
+        model.fit(X)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.inf, "sample_weight"),
+        (np.nan, "sample_weight"),
+        (2 + 1j, "Complex data not supported"),
+        (1e308, "sample_weight has numbers up to 1e.308, which is out of all proportion"),
+        (
+            np.full(20, 1e40),
+            "sample_weight has numbers up to 1e.40, which is out of all proportion",
+        ),
+        (
+            np.full(20, 1e-40),
+            "sample_weight has numbers up to 1e-40, which is out of all proportion",
+        ),
+    ],
+)
+def test_weights_out_of_range(weights: Any, message: str) -> None:
+    """One number for all samples was not looked at."""
+    X = data(20, 6).astype(np.float32)
+    with pytest.raises(ValueError, match=message):
+        SemiNMF(2).fit(X, sample_weight=weights)
+    with pytest.raises(ValueError, match=message):
+        SemiNMF(2).fit(X).partial_fit(X, sample_weight=weights)

@@ -341,6 +341,7 @@ def bad(tmp_path: Path, text: str) -> Path:
         ("a,b\n1,2\n3,4\n", ["--drop-missing", "--fill", "median"], "exclude each other"),
         ("a,b\n1,2\n3,4\n", ["--model", "other"], "'other' is not one of"),
         ("a,b\n1,2\n3,4\n", ["-k", "0"], "-k must be a number of parts of at least 1"),
+        ("a,b\n1,2\n3,4\n5,7\n", ["-k", "2"], "--neighbors 5 is too many for 3 rows"),
         ("a,b\n1,2\n3,4\n", ["--clusters", "9"], "--clusters 9 is more than there are rows"),
         ("a,b\n1,2\n3,4\n", ["--colour"], "No such option: --colour"),
     ],

@@ -103,6 +103,11 @@ def test_without_a_client_as_in_memory(model: Any) -> None:
     agrees(model, blobs())
 
 
+def test_few_samples_without_a_graph() -> None:
+    """No neighbours are looked for, so that there need not be as many."""
+    agrees(SemiNMF(2, random_state=0), blobs(5, 4))
+
+
 @pytest.mark.parametrize("k", [6, 7])
 def test_nearly_exact_fits_are_thawed_as_in_memory(k: int) -> None:
     """Held by its first samples, the objective would end 10 to 25 % higher."""
@@ -116,7 +121,7 @@ def test_bad_input() -> None:
     unknown = chunked(X)
     unknown = unknown[unknown[:, 0] > 0]
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
-        SemiNMF(3).fit(unknown)
+        SemiNMF(3).fit(unknown, sample_weight=np.ones(len(X)))
     with pytest.raises(ValueError, match="samples × features"):
         SemiNMF(3).fit(da.from_array(X[:, 0], chunks=500))
     with pytest.raises(ValueError, match='init="kmeans" is not offered for a Dask array'):
@@ -136,13 +141,16 @@ def test_bad_input() -> None:
         SemiNMF(3).fit(X).outlier_scores(chunked(X))
     for table, message in (
         (X + 0j, r"must hold real numbers, got dtype complex128\. Use X\.real"),
-        (X[:1], "X has 1 sample; at least 2 are needed"),
+        (X[:1], "X has 1 sample and 12 features; at least 2 and 1 are needed"),
         (np.ma.masked_array(X, np.equal(X, X[7, 1])), "NaN or infinity, first in row 7, column 1"),
     ):
         with pytest.raises(ValueError, match=message):
             SemiNMF(1).fit(chunked(table))
-    with pytest.raises(ValueError, match="X has 2 features, and the model was fitted to"):
+    with pytest.raises(ValueError, match="X has 2 features, but SemiNMF is expecting 12"):
         SemiNMF(3).fit(X).transform(chunked(X[:, :2]))
+    named = SemiNMF(3)
+    named.feature_names_in_ = np.array(["a"] * 12, dtype=object)  # of a fit before, to a table
+    assert not hasattr(named.fit(chunked(X)), "feature_names_in_")
     damaged = sp.csr_array(X[:50])
     damaged.indices[3] = 1000
     with pytest.raises(ValueError, match="X is a damaged sparse matrix"):
@@ -284,22 +292,17 @@ def test_either_end_of_an_edge_is_held_back_in_turn(turn: int) -> None:
 @pytest.mark.parametrize("graph", ["knn", "auto"])
 def test_neighbours_across_workers_are_the_nearest(client: Any, graph: str) -> None:
     """Every edge of the graph in memory is found, and no other."""
-    from seminmf.distributed.dask import DaskTable
-    from seminmf.distributed.factorize import _Fit
-    from seminmf.distributed.shards import HERE
-    from seminmf.models.settings import PARAMETERS, Settings
-    from seminmf.problem.strength import Units
+    from seminmf.distributed.sites import HERE
+    from seminmf.models.distributed import DaskFit
 
     X = blobs(800, 9)
-    model = L21SemiNMF(3)
-    known = {**model._parts, **vars(model)}
-    settings = Settings(**{name: known[name] for name in PARAMETERS}).checked(X.shape, X.dtype)
-    fit = _Fit(DaskTable(chunked(X, 150), None, 3), graph, 5)
-    fit.load(lambda low, high: None, lambda length, total: settings.plan(Units(total, length, 1)))
-    gather, ends = fit.shards.gather, fit.ground.graph.ends
-    inner = gather(lambda shard, own: shard.numbers[own.pairs[:, :2]], HERE, fit.ground.graph)
-    shown = gather(lambda shard, own: shard.numbers[own.crossing.shown], HERE, fit.ground.graph)
-    fit.shards.close()
+    settings = L21SemiNMF(3, graph=graph)._settings().checked(X.shape, X.dtype)
+    fit = DaskFit(chunked(X, 150), settings, None)
+    fit.load()
+    gather, ends = fit.sites.gather, fit.ground.graph.ends
+    inner = gather(lambda site, own: site.numbers[own.pairs[:, :2]], HERE, fit.ground.graph)
+    shown = gather(lambda site, own: site.numbers[own.crossing.shown], HERE, fit.ground.graph)
+    fit.sites.close()
     found = np.concatenate([*inner, np.concatenate(shown)[ends]])
     matrix = knn_graph(X, 5) if graph == "knn" else automatic_graph(X, 3)
     expected = sp.triu(matrix, 1, format="coo")

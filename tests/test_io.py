@@ -654,3 +654,47 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(ImportError, match=r'H5AD files need h5py: pip install "seminmf\[files\]"'):
         read_table(path)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
+@pytest.mark.parametrize("columns", [11_000, 90_000])
+def test_lines_longer_than_what_is_looked_at_first(
+    tmp_path: Path, ending: str, columns: int
+) -> None:
+    """Names of 20,000 genes or 90,000 places on a genome, in one line."""
+    delimiter = "\t" if ending == ".tsv" else ","
+    names = [f"cg{i:010d}" for i in range(columns)]
+    lines = [["sample", *names], *([f"s{row}", *[f"{row}.5"] * columns] for row in range(5))]
+    content = "\n".join(map(delimiter.join, lines)).encode()
+    path = tmp_path / f"wide{ending}"
+    path.write_bytes(gzip.compress(content, 1) if ending.endswith(".gz") else content)
+    table = read_table(str(path), id="sample")
+    assert table.X.shape == (5, columns)
+    assert table.feature_names == tuple(names)
+    assert list(table.ids) == [f"s{row}" for row in range(5)]
+    assert (np.arange(5.0)[:, None] + 0.5 == table.X).all()
+
+
+def test_a_value_without_end_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "open.csv"
+    path.write_text('"a,b\n' + "1,2\n" * 40_000)
+    with pytest.raises(TableError, match="is every quotation mark closed"):
+        read_table(str(path), delimiter=",")
+
+
+@pytest.mark.parametrize("date", ["{:02d}.06.2024", "{}.6.24", "192.168.0.{}", "v1.{}.3", "{}.06."])
+def test_dates_with_points_beside_decimal_commas(tmp_path: Path, date: str) -> None:
+    lines = ["name;seen;value;count"]
+    lines += [f"p{i};{date.format(i + 1)};{i},5;{i + 1}.234,50" for i in range(20)]
+    path = write_text(tmp_path / "table.csv", "\n".join(lines))
+    table = read_table(str(path))
+    assert table.feature_names == ("value", "count")
+    np.testing.assert_array_equal(table.X[:, 0], np.arange(20) + 0.5)
+    np.testing.assert_array_equal(table.X[:, 1], 1000 * (np.arange(20) + 1) + 234.5)
+
+
+def test_a_mark_for_nothing_is_told(tmp_path: Path) -> None:
+    rows = "\n".join(f"{i},{'-' if i % 3 else i}" for i in (3, 1, 4, 2, 5, 8, 7))
+    path = write_text(tmp_path / "table.csv", f"a,b\n{rows}\n")
+    (left_out,) = read_table(str(path)).skipped
+    assert "--na-values '-'" in left_out.reason

@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[1]
 ORDER: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
-        "_types _files _once _optional _quiet _sparse _terminal _words",
+        "_types _files _hdf5_apart _memory _once _optional _quiet _sparse _terminal _words",
+        "_hdf5",
         "embedding metrics outliers datasets sources",
         "compiled",
         "data",

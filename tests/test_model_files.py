@@ -737,6 +737,28 @@ def test_a_new_estimator_needs_no_change_elsewhere(tmp_path: Path) -> None:
     assert_same(loaded.transform(samples(1)), model.transform(samples(1)))
 
 
+def test_an_estimator_of_the_same_name_as_ours_does_not_take_its_place(tmp_path: Path) -> None:
+    """Before, it took the place of ours in every file; and its own was opened as one of ours."""
+    ours = seminmf.SemiNMF(K).fit(samples())
+    ours.save(tmp_path / "ours")
+    name = ours.__class__.__name__
+    own = type(name, (L21SemiNMF,), {"__module__": "strange", "__doc__": "As a user would."})
+    own(K).fit(samples()).save(tmp_path / "own")
+    assert type(seminmf.load(tmp_path / "ours")) is type(ours)
+    assert type(seminmf.load(tmp_path / "own")) is own
+    code = (
+        "import sys, seminmf\n"
+        "try:\n"
+        "    seminmf.load(sys.argv[1])\n"
+        "except seminmf.ModelFileError as error:\n"
+        "    assert 'a strange.SemiNMF, which is not one of seminmf' in str(error), error\n"
+        "    assert 'import the module that defines it' in str(error)\n"
+        "else:\n"
+        "    raise AssertionError('opened as another model')\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "own")], check=True)
+
+
 # Files of earlier versions.
 
 EARLIER = Path(__file__).with_name("data")

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 from helpers import converging_or_not, data
-from seminmf import FactorKMeans, L21SemiNMF, SemiNMF, Standardized, load, report
+from seminmf import NMF, FactorKMeans, L21SemiNMF, SemiNMF, Standardized, load, report
 from seminmf._words import counted, plural
 from seminmf.cli import app
 from seminmf.datasets import make_waveform
@@ -201,6 +201,45 @@ def test_the_share_explained_is_told_against_the_number_of_parts(rng: Any) -> No
     assert int(share[1]) == pytest.approx(100 * squares[:3].sum() / squares.sum(), abs=0.51)
     assert int(share[2]) == pytest.approx(100 * squares[:6].sum() / squares.sum(), abs=0.51)
     assert "More parts" not in told(SemiNMF(9, random_state=0).fit(X), X)
+
+
+def test_a_mean_that_hides_what_samples_differ_in_is_told() -> None:
+    X, _ = make_waveform(200, random_state=0)
+    assert "A common mean" not in told(SemiNMF(3, random_state=0).fit(X), X)
+    X += 50
+    model = SemiNMF(3, random_state=0).fit(X)
+    mean = len(X) * (X.mean(axis=0) ** 2).sum() / (X**2).sum()
+    explained = 1 - (model.residuals_**2).sum() / ((X - X.mean(axis=0)) ** 2).sum()
+    words = told(model, X)
+    assert f"A common mean. {100 * mean:.1f} % of the squares" in words
+    assert f"explain {100 * explained:.0f} % of what they differ in" in words
+    assert "--standardize center" in words
+    centred = Standardized(SemiNMF(3, random_state=0), how="center").fit(X)
+    assert "A common mean" not in told(centred, X)
+    # Its samples have to stay above zero.
+    assert "A common mean" not in told(NMF(3, random_state=0).fit(X), X)
+
+
+def test_what_holds_parts_back_is_told_apart(rng: Any) -> None:
+    X = rng.normal(size=(300, 3)) * [3.0, 2.9, 0.1]
+    free = told(L21SemiNMF(2, random_state=0).fit(X), X)
+    assert "One more part? 2 directions can explain 100 %" in free
+    assert "try 3 (n_components, -k)" in free
+    assert "penalties" not in free
+    assert "One more part" not in told(L21SemiNMF(3, random_state=0).fit(X), X)
+    X = make_waveform(200, random_state=0)[0]
+    held = told(L21SemiNMF(4, strength=0.1, random_state=0).fit(X), X)
+    best = np.cumsum(np.linalg.svd(X, compute_uv=False) ** 2) / (X**2).sum()
+    assert f"Held back. 4 parts can explain {100 * best[2]:.0f} % of the squares and more" in held
+    # These have no penalties, and no such bound.
+    positive = NMF(2, random_state=0).fit(np.abs(X))
+    assert "Held back" not in told(positive, np.abs(X))
+
+
+def test_as_many_parts_as_columns_are_told() -> None:
+    X = data(60, 4)
+    assert "4 parts for 4 columns can describe" in told(SemiNMF(4, tol=0, max_iter=9).fit(X), X)
+    assert "As many parts" not in told(SemiNMF(3, tol=0, max_iter=9).fit(X), X)
 
 
 def test_what_else_speaks_against_a_fit() -> None:

@@ -116,6 +116,21 @@ class PseudoHuber(Loss):
         return factor / (2 * math.sqrt(scale * scale + t * t))
 
 
+class Tukey(Loss):
+    """Rises no more beyond its scale, where its weights are zero."""
+
+    def __init__(self, scale: Any = "auto") -> None:
+        self.scale = scale
+
+    @staticmethod
+    def value(t: float, scale: float) -> float:
+        return scale / 6 * (1 - (1 - min(t / scale, 1.0) ** 2) ** 3)
+
+    @staticmethod
+    def weight(t: float, scale: float) -> float:
+        return (1 - min(t / scale, 1.0) ** 2) ** 2 / (2 * scale)
+
+
 class OwnL1(CodesPenalty):
     @staticmethod
     def value(v: float) -> float:
@@ -232,6 +247,25 @@ def test_a_penalty_of_ones_own(own: CodesPenalty, solver: str) -> None:
         one = RobustSemiNMF(3, l1=1e-3, **settings, **penalties).fit(X)
         two = RobustSemiNMF(3, codes_penalty=own, **settings, **penalties).fit(X)
         same_fit(one, two, X[:5] + 0.1)
+
+
+@solvers
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("l1", [0.0, 1e-4])
+def test_a_loss_that_rises_no_more(solver: str, dtype: Any, l1: float) -> None:
+    """Samples without a weight get the codes of their neighbours, and the others are fitted."""
+    X = data(60, 7, 0).astype(dtype)
+    X[:6] *= 50
+    model = RobustSemiNMF(
+        3, loss=Tukey(8.0), alpha=0.02, beta=1.0, l1=l1, solver=solver, init=start(60, 7, 3),
+        max_iter=60, tol=0,
+    ).fit(X)  # fmt: skip
+    assert (model.residuals_[:6] > 8).all()
+    history = model.objective_history_
+    assert history[-1] < 0.9 * history[0]
+    assert (np.diff(history) <= 1e-6 * history[1:]).all()
+    assert (np.diff(history) < 0).sum() > 20
+    assert np.isfinite(model.transform(2 * X)).all()
 
 
 @solvers

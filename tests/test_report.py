@@ -170,7 +170,9 @@ def test_typical_samples_are_nearest_to_the_centre(
         np.testing.assert_allclose(distance[cluster.least], np.sort(distance[member])[::-1][:5])
         assert cluster.size == (clustering.labels_ == cluster.number).sum()
         assert cluster.outliers == cluster.size - member.sum()
-        assert cluster.parts[0] == centres[cluster.number].argmax()
+        # A code times the length of its part is what the part contributes.
+        lengths = np.linalg.norm(clustering.factorizer_.components_, axis=1)
+        assert cluster.parts[0] == (centres[cluster.number] * lengths).argmax()
     assert sum(cluster.size for cluster in found.clusters) == 400
 
 
@@ -758,6 +760,13 @@ def test_charts() -> None:
     assert "(logarithmic)" in histogram(np.r_[np.random.default_rng(0).random(50), 1e6], 2.0)
     assert "(logarithmic)" not in histogram(np.random.default_rng(0).random(50), 2.0)
     assert 'class="neg scaled" width="50.00"' in bar(-1, 2, 4)
+
+
+def test_no_bar_is_beyond_a_threshold_that_no_score_is_beyond() -> None:
+    scores = np.linspace(1, 5, 60)
+    assert 'class="out"' not in histogram(scores, 5.0)
+    assert histogram(scores, 4.95).count('class="out"') == 1
+    assert 'class="out"' not in histogram(np.r_[scores, 1e4], 1e4)
     assert 'transform="scale(0.5 1)"' in bar(1, 2, 4)
     assert "nan" not in profile(np.array([1.0]), 0.0, "one")
 

@@ -151,6 +151,18 @@ def test_the_svd_start_has_the_error_of_the_truncated_svd() -> None:
         assert fitted.objective_ <= (spectrum[3:] ** 2).sum() * slack
 
 
+@pytest.mark.parametrize("model", ["SemiNMF", "GraphSemiNMF", "L21SemiNMF"])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_two_components_are_used_where_samples_lie_on_both_sides(model: str, noise: float) -> None:
+    """Few samples at the origin, or beyond it by noise, took one of two components for a shift."""
+    rng = np.random.default_rng(11)
+    codes = rng.gamma(1, 1, (300, 3)) * (rng.random((300, 3)) < 0.7)
+    X = codes @ rng.normal(size=(3, 8)) + noise * rng.normal(size=(300, 8))
+    fitted, other = (make(model, 2, init=init, random_state=0).fit(X) for init in ("svd", "kmeans"))
+    assert fitted.n_active_ == 2
+    assert fitted.objective_ <= 1.05 * other.objective_
+
+
 def test_the_svd_start_with_more_components_than_directions() -> None:
     X = data(20, 3)
     fitted = SemiNMF(8, tol=0, max_iter=100, random_state=0).fit(X)

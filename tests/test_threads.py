@@ -29,7 +29,7 @@ from threadpoolctl import (
 from helpers import Array, data, start
 from seminmf import NMF, FactorKMeans, GraphSemiNMF, L21SemiNMF, RobustSemiNMF, SemiNMF
 from seminmf._once import once
-from seminmf.compiled.threads import cores, turns
+from seminmf.compiled.threads import cores, crew, turns
 from seminmf.compiled.threads.crew import Crew
 from seminmf.compiled.threads.scikit_learn import ScikitLearn
 from seminmf.data import Engine
@@ -237,6 +237,28 @@ def test_helpers_go_home_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None
                 rule("SemiNMF", None, callback=fail).fit(X)
             assert not [t for t in threading.enumerate() if t.name == "seminmf"]
             assert digits(rule("SemiNMF", None).fit(X)) == expected
+
+
+def test_a_helper_who_comes_early_is_not_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor sent to sleep for the whole of the call: the leader has not opened it yet."""
+    monkeypatch.setattr(crew, "_OFFERS", 10**9)  # as long as it takes
+    opened: list[int] = []
+
+    def function(call: Any, number: int, leads: bool) -> int:
+        if not leads:
+            opened.append(int(call.bell[0]))
+            return 0
+        time.sleep(0.05)
+        call.bell[0] = number
+        while not opened:
+            time.sleep(1e-3)
+        return 0
+
+    both = Crew(1)
+    for number in (1, 2):
+        both.call(function, [True, False], (), 1, 1)
+        assert opened.pop() == number
+    both.close()
 
 
 # --- several fits at once -------------------------------------------------------------------------

@@ -62,7 +62,7 @@ CONSTANTS = (
     ),
     _row("solve.plan", "SHORTEST", (1e-6, 1e-4, 1e-3, 1e-2, 0.1), "short uspst positive"),
     _row(
-        "solve.plan", "_RELATIVE_FLOOR", _FLOORS,
+        "solve.plan", "RELATIVE_FLOOR", _FLOORS,
         "random random-400 ionosphere ionosphere-alone waveform",
     ),
     # Where it starts.
@@ -119,8 +119,8 @@ CONSTANTS = (
         "uspst images images-40 wide-alone", compiled=True,
     ),
     _row(
-        "compiled.products", "STRIP", (16, 64, 256), "waveform uspst middle tall",
-        compiled=True,
+        "compiled.products", "STRIP", (16, 64, 256, 2**30),
+        "waveform uspst middle tall", compiled=True,
     ),
     _row(
         "compiled.products", "_ROWS_AHEAD", (0, 4, 16), "middle-graph tall-graph", compiled=True

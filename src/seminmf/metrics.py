@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import entropy
-from sklearn.metrics.cluster import contingency_matrix
+from sklearn.metrics.cluster import contingency_matrix, normalized_mutual_info_score
 
 from ._words import counted
 
@@ -54,10 +53,9 @@ def majority_labels(y: ArrayLike, clusters: ArrayLike) -> NDArray[Any]:
     >>> majority_labels(["a", "a", "b", "b"], [7, 7, 7, 2]).tolist()
     ['a', 'a', 'a', 'b']
     """
-    classes, y_codes, cluster_codes = _encode_pair(y, clusters, "clusters")
-    counts = contingency_matrix(y_codes, cluster_codes)
-    # argmax takes the first maximum, and the rows of `counts` are the sorted classes.
-    return classes[counts.argmax(axis=0)[cluster_codes]]
+    classes, pair = _encode_pair(y, clusters, "clusters")
+    # argmax takes the first maximum, and the rows of the counts are the sorted classes.
+    return classes[contingency_matrix(*pair).argmax(axis=0)[pair[1]]]
 
 
 def majority_accuracy(y: ArrayLike, clusters: ArrayLike) -> float:
@@ -65,6 +63,9 @@ def majority_accuracy(y: ArrayLike, clusters: ArrayLike) -> float:
 
     Several clusters may stand for the same class, so the score does not fall when clusters are
     split: with as many clusters as samples it is 1. Compare only equal numbers of clusters.
+
+    Another name of this function is `purity`, as it is called in textbooks (Manning, Raghavan,
+    Schütze, *Introduction to Information Retrieval*, section 16.3).
 
     Parameters
     ----------
@@ -88,36 +89,11 @@ def majority_accuracy(y: ArrayLike, clusters: ArrayLike) -> float:
     >>> majority_accuracy(["a", "a", "b", "b"], [7, 7, 7, 2])
     0.75
     """
-    _, y_codes, cluster_codes = _encode_pair(y, clusters, "clusters")
-    counts = contingency_matrix(y_codes, cluster_codes)
-    return float(counts.max(axis=0).sum() / y_codes.size)
+    counts = contingency_matrix(*_encode_pair(y, clusters, "clusters")[1])
+    return float(counts.max(axis=0).sum() / counts.sum())
 
 
-def purity(y: ArrayLike, clusters: ArrayLike) -> float:
-    """Purity of a clustering: another name of `majority_accuracy`.
-
-    The textbook definition (Manning, Raghavan, Schütze, *Introduction to Information Retrieval*,
-    section 16.3) is the same formula; the name is here for those who look for it.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        True classes.
-    clusters : array-like of shape (n_samples,)
-        Cluster of each sample.
-
-    Returns
-    -------
-    purity : float
-        ``majority_accuracy(y, clusters)``.
-
-    Examples
-    --------
-    >>> from seminmf.metrics import purity
-    >>> purity(["a", "a", "b", "b"], [7, 7, 7, 2])
-    0.75
-    """
-    return majority_accuracy(y, clusters)
+purity = majority_accuracy
 
 
 def matched_accuracy(y: ArrayLike, clusters: ArrayLike) -> float:
@@ -144,10 +120,9 @@ def matched_accuracy(y: ArrayLike, clusters: ArrayLike) -> float:
     >>> matched_accuracy(["a", "a", "a", "b"], [0, 0, 1, 2])
     0.75
     """
-    _, y_codes, cluster_codes = _encode_pair(y, clusters, "clusters")
-    counts = contingency_matrix(y_codes, cluster_codes)
+    counts = contingency_matrix(*_encode_pair(y, clusters, "clusters")[1])
     matched = linear_sum_assignment(counts, maximize=True)
-    return float(counts[matched].sum() / y_codes.size)
+    return float(counts[matched].sum() / counts.sum())
 
 
 def nmi(y: ArrayLike, labels: ArrayLike) -> float:
@@ -177,31 +152,23 @@ def nmi(y: ArrayLike, labels: ArrayLike) -> float:
     >>> nmi([0, 0, 1, 1], [0, 1, 0, 1])
     0.0
     """
-    _, y_codes, label_codes = _encode_pair(y, labels, "labels")
-    n_per_class, n_per_label = np.bincount(y_codes), np.bincount(label_codes)
-    larger = max(entropy(n_per_class), entropy(n_per_label))
-    if larger == 0.0:
-        return 1.0
-    counts = contingency_matrix(y_codes, label_codes, sparse=True).tocoo()
-    share = counts.data / y_codes.size
-    expected = n_per_class[counts.row] / y_codes.size * (n_per_label[counts.col] / y_codes.size)
-    mutual_information = np.sum(share * np.log(share / expected))
-    return float(np.clip(mutual_information / larger, 0.0, 1.0))
+    pair = _encode_pair(y, labels, "labels")[1]
+    return float(normalized_mutual_info_score(*pair, average_method="max"))
 
 
 def _encode_pair(
     y: ArrayLike, other: ArrayLike, other_name: str
-) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[NDArray[Any], tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Return the sorted classes of `y` and the 0-based codes of both labellings, checked."""
     classes, y_codes = encode(y, "y")
     _, other_codes = encode(other, other_name)
     if y_codes.size != other_codes.size:
         raise ValueError(
             f"y and {other_name} must label the same samples, but y has "
-            f"{counted(y_codes.size, 'entry')} "
-            f"and {other_name} has {other_codes.size}; pass one label per sample in both."
+            f"{counted(y_codes.size, 'entry')} and {other_name} has {other_codes.size}; pass one "
+            "label per sample in both."
         )
-    return classes, y_codes, other_codes
+    return classes, (y_codes, other_codes)
 
 
 def encode(labels: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -223,8 +190,8 @@ def encode(labels: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]
         first = int(missing.argmax())
         raise ValueError(
             f"{name} has {counted(missing.sum(), 'missing label')}, the first is "
-            f"{array[first]!r} at "
-            f"position {first}; drop these samples or give them a label of their own."
+            f"{array[first]!r} at position {first}; drop these samples or give them a label of "
+            "their own."
         )
     try:
         values, codes = np.unique(array, return_inverse=True)

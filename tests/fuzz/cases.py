@@ -260,11 +260,13 @@ def _parameters(rng: Any, name: str, n: int, m: int, scale: float) -> dict[str, 
         found.update(alpha=alpha * _size(rng), beta=beta * _size(rng))
     if rng.random() < 0.2:
         found["l1"] = float(10 ** rng.uniform(-6, 0))
+        if rng.random() < 0.1:
+            found["l1"] = _size(rng)
     return found
 
 
 def _weights(rng: Any, n: int) -> Array | None:
-    kind = _pick(rng, ("none", "none", "none", "uniform", "integers", "zeros", "sizes"))
+    kind = _pick(rng, ("none", "none", "none", "uniform", "integers", "zeros", "sizes", "unit"))
     if kind == "none":
         return None
     if kind == "uniform":
@@ -273,6 +275,8 @@ def _weights(rng: Any, n: int) -> Array | None:
         return np.asarray(rng.integers(1, 4, n).astype(float))
     if kind == "zeros":
         return np.asarray(rng.uniform(0.5, 2, n) * (rng.random(n) < 0.7))
+    if kind == "unit":
+        return np.asarray(rng.uniform(0.5, 2, n) * _size(rng))
     return np.asarray(10 ** rng.uniform(-6, 6, n))
 
 

@@ -28,12 +28,12 @@ _TOLD = re.compile(
 # Why a fit may be refused: each says what is wrong and what to do.
 REFUSALS = {
     "constant": r"X is constant",
-    "range": r"Rescale X|must be between 1e-150|NaN or infinity",
+    "range": r"[Rr]escale X|must be between 1e-150|NaN or infinity",
     "components": r"n_components=\d+ is larger than",
     "neighbours": r"n_neighbors=\d+ must be smaller|Expected n_neighbors",
     "samples": r"minimum of 2 is required|Found array with 1 sample",
     "l1": r"l1=.* and beta=0 cannot be combined",
-    "proportion": r"is out of all proportion to X",
+    "proportion": r"is out of all proportion",
     "weights": r"[Ss]ample weights must contain at least one non-zero|of positive sample_weight",
 }
 # How exactly a length ‖a − b‖ is known, in units of the round-off of ‖a‖ + ‖b‖, or its square in

@@ -58,6 +58,8 @@ def make_tables(folder: Path) -> None:
     (folder / "b.csv.gz").write_bytes(gzip.compress(text, mtime=0))
     (folder / "c.txt").write_bytes(text.replace(b",", b" "))
     frame.to_parquet(folder / "d.parquet")
+    frame.to_feather(folder / "m.feather", compression="uncompressed")
+    frame.to_excel(folder / "n.xlsx", index=False)
     np.save(folder / "e.npy", X)
     np.savez(folder / "f.npz", X=X, feature_names=list(frame.columns[1:]))
     np.savez_compressed(folder / "g.npz", X=X)

@@ -147,8 +147,6 @@ def main(folder: Path, seed: int, first: int, last: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         FactorKMeans(L21SemiNMF(2, max_iter=3)).fit(samples()).predict(samples() + 1)
-    import h5py  # noqa: F401 - loaded before the limit
-
     # So do libraries that read tables: some set aside more than the limit when they first work.
     for file in sorted(folder.iterdir()) if seed >= 0 else ():
         opened(file.name, "as it is", file.read_bytes())

@@ -56,8 +56,8 @@ class Fill(StrEnum):
 
 
 _FORMATS = (
-    "CSV, TSV (also .gz), Excel, JSON lines, Parquet, Feather, NPY, NPZ, Matrix Market, H5AD or a "
-    "10x folder; - is CSV from stdin; HDF5, and folders of Zarr or Parquet, are read in parts."
+    "CSV or TSV (also .gz), Excel, JSON lines, Parquet, Feather, NPY, NPZ, Matrix Market, H5AD, or "
+    "a 10x folder. - reads CSV from stdin. HDF5, and folders of Zarr or Parquet, are read in parts."
 )
 # Options by what they are about, so that the help is no list of forty.
 _table = partial(typer.Option, rich_help_panel="How the table is read")
@@ -67,28 +67,28 @@ DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=f"Table: {_FOR
 Components = Annotated[
     str,
     typer.Option(
-        "--components", "-k", metavar="INTEGER|auto", help="Number of parts; auto finds it out."
+        "--components", "-k", metavar="INTEGER|auto", help="Number of parts; auto finds it."
     ),
 ]
 StandardizeOption = Annotated[
     Standardize,
-    _model(help="Columns: minus mean; also by deviation; or median and quartiles."),
+    _model(help="Columns: subtract the mean; divide by the deviation too; or use quartiles."),
 ]
-Neighbors = Annotated[int, _model(min=1, help="Neighbours of a sample in the graph.")]
+Neighbors = Annotated[int, _model(min=1, help="Neighbours of each sample in the graph.")]
 TrainingOption = Annotated[
-    Training, _model(help="Which of the samples model.seminmf holds: all, some, none.")
+    Training, _model(help="Which samples to keep in model.seminmf: all, some, none.")
 ]
 Checkpoint = Annotated[
     Path | None,
-    _model(help="Folder for the state of the fit; the same command goes on from it."),
+    _model(help="Folder for the state of the fit; the same command resumes from it."),
 ]
-Seed = Annotated[int, _model(min=0, help="Same seed, same result.")]
+Seed = Annotated[int, _model(min=0, help="The same seed gives the same result.")]
 
 Title = Annotated[str | None, typer.Option(help="Heading of the page.")]
 
 OutFile = Annotated[
     str,
-    typer.Option("--out", "-o", help="File to write, by its ending; - is CSV to stdout."),
+    typer.Option("--out", "-o", help="File to write; its ending sets the format. - is stdout."),
 ]
 
 
@@ -98,7 +98,7 @@ class Output:
 
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")]
     image_shape: Annotated[
-        str | None, typer.Option(help="Samples are images, as in 16x16 (height, width).")
+        str | None, typer.Option(help="Samples are images of this height and width, e.g. 16x16.")
     ] = None
     title: Title = None
     force: Annotated[
@@ -110,38 +110,38 @@ class Output:
 class Reading:
     """How to read a table; a command with a parameter of this type has the options for it."""
 
-    id: Annotated[str | None, _table("--id", help="Column with names of the samples.")] = None
-    labels: Annotated[str | None, _table(help="Column with known classes.")] = None
+    id: Annotated[str | None, _table("--id", help="Column that names the samples.")] = None
+    labels: Annotated[str | None, _table(help="Column with known classes, for comparison.")] = None
     drop_missing: Annotated[
-        bool, _table("--drop-missing", help="Leave out rows with missing values.")
+        bool, _table("--drop-missing", help="Leave out rows that have missing values.")
     ] = False
-    fill: Annotated[Fill | None, _table(help="Fill missing values in each column.")] = None
+    fill: Annotated[Fill | None, _table(help="Fill missing values, column by column.")] = None
     delimiter: Annotated[
-        str | None, _table(help="Of a text file: a character, tab or space; found out if left.")
+        str | None, _table(help="Of a text file: a character, tab or space; guessed by default.")
     ] = None
     header: Annotated[
-        bool | None, _table(help="Whether a text file names its columns; found out if left.")
+        bool | None, _table(help="Whether line 1 of a text file is a header; guessed by default.")
     ] = None
     encoding: Annotated[str, _table(help="Of a text file.")] = "utf-8"
     max_memory: Annotated[
         str | None,
-        _table(metavar="SIZE", help="Read the table in parts, within so much, as in 2GB."),
+        _table(metavar="SIZE", help="Read the table in parts and use this much at most, e.g. 2GB."),
     ] = None
     key: Annotated[
-        str | None, _table(help="Which sheet of an Excel file, array of HDF5 or a Zarr group.")
+        str | None, _table(help="Sheet of an Excel file, or array of an HDF5 or Zarr file.")
     ] = None
     keep: Annotated[
         list[str] | None,
-        _table(metavar="COLUMN", help="A feature, though it looks like ids; may be repeated."),
+        _table(metavar="COLUMN", help="Use as a feature, though it looks like an id; repeatable."),
     ] = None
     transpose: Annotated[
-        bool, _table("--transpose", help="Columns are the samples, as where genes are rows.")
+        bool, _table("--transpose", help="Columns are the samples, e.g. when each row is a gene.")
     ] = False
-    decimal: Annotated[str | None, _table(help="Of a text file: . or , found out if left.")] = None
-    comment: Annotated[str, _table(help="Leave out lines that begin like this; '' none.")] = "#"
+    decimal: Annotated[str | None, _table(help="Decimal mark, . or , (guessed by default).")] = None
+    comment: Annotated[str, _table(help="Skip lines that begin with this; '' skips none.")] = "#"
     na_values: Annotated[
         list[str] | None,
-        _table(metavar="TEXT", help="It stands for a missing value; may be repeated."),
+        _table(metavar="TEXT", help="Text or number that means a missing value; repeatable."),
     ] = None
     # No option of its own.
     keeps_gaps: bool = False
@@ -238,23 +238,25 @@ class Choice:
     """Which model to fit; a command with a parameter of this type has the options for it."""
 
     model: Annotated[
-        Model, _model("--model", "-m", help="l21 is robust; graph, semi, nmf: least squares.")
+        Model, _model("--model", "-m", help="l21 is robust; graph, semi and nmf: least squares.")
     ] = Model.l21
     strength: Annotated[
-        float | None, _model(min=0, help="Of both penalties together; needs no tuning.")
+        float | None, _model(min=0, help="Strength of both penalties; by default from the data.")
     ] = None
     alpha: Annotated[float | None, _model(min=0, help="Weight of the graph penalty.")] = None
     beta: Annotated[float | None, _model(min=0, help="Weight of the penalty on the parts.")] = None
     clusters: Annotated[
         int | None,
-        _model("--clusters", "-c", min=1, help="Number of clusters; as many as parts."),
+        _model("--clusters", "-c", min=1, help="Number of clusters; by default that of parts."),
     ] = None
     standardize: StandardizeOption = Standardize.none
-    solver: Annotated[Solver, _model(help="cd is fast, mu the paper's algorithm.")] = Solver.cd
-    init: Annotated[Init, _model(help="Start.")] = Init.auto
-    n_init: Annotated[int, _model(min=1, help="Number of starts; the best is kept.")] = 1
-    max_iter: Annotated[int, _model(min=1, help="Most iterations of a start.")] = 200
-    tol: Annotated[float, _model(min=0, help="Stop when the objective falls by less.")] = 1e-4
+    solver: Annotated[Solver, _model(help="cd is fast; mu is the paper's algorithm.")] = Solver.cd
+    init: Annotated[Init, _model(help="How to start.")] = Init.auto
+    n_init: Annotated[int, _model(min=1, help="Number of starts; the best result is kept.")] = 1
+    max_iter: Annotated[int, _model(min=1, help="Most iterations per start.")] = 200
+    tol: Annotated[
+        float, _model(min=0, help="Stop when the objective falls by a smaller share.")
+    ] = 1e-4
     neighbors: Neighbors = 5
     seed: Seed = 0
     # No options of their own.
@@ -289,6 +291,13 @@ class Choice:
                 raise ValueError(
                     f"{option} {count} is more than there are rows, {n_samples:,}; choose fewer."
                 )
+        has_graph = self.model in ("l21", "graph") and 0 not in (self.alpha, self.strength)
+        if has_graph and self.neighbors >= n_samples:
+            most = f"choose --neighbors {n_samples - 1}, or " if n_samples > 1 else ""
+            raise ValueError(
+                f"--neighbors {self.neighbors} is too many for {counted(n_samples, 'row')}; {most}"
+                "--alpha 0 --beta 0 for a fit without a graph."
+            )
 
     def estimator(self, callback: Callback | None = None, checkpoint: Path | None = None) -> Any:
         """The estimator, not fitted; with standardization around it if there is any."""

@@ -110,7 +110,7 @@ def transform(
     reading: o.Reading,
     out: o.OutFile = "-",
 ) -> None:
-    """Codes of new samples in a fitted model: how much of each part they have."""
+    """Compute the codes of new samples: how much of each part of a fitted model they have."""
     talk.data_on_stdout = talk.data_on_stdout or out == "-"
     _check_out(out, data)
     parts, notes = load_model(model)
@@ -135,19 +135,19 @@ def _check_out(out: str, *read: str) -> None:
 def cluster(
     talk: Talk,
     model_or_data: Annotated[
-        str, typer.Argument(metavar="MODEL|DATA", help="Model of a fit, or a table to fit first.")
+        str, typer.Argument(metavar="MODEL|DATA", help="A fitted model, or a table to fit first.")
     ],
     reading: o.Reading,
     choice: o.Choice,
     data: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="New samples for a MODEL.")
+        str | None, typer.Argument(metavar="[DATA]", help="New samples, if a MODEL is given.")
     ] = None,
     components: Annotated[
-        int | None, typer.Option("--components", "-k", min=1, help="Number of parts, for DATA.")
+        int | None, typer.Option("--components", "-k", min=1, help="Number of parts, for a table.")
     ] = None,
     out: o.OutFile = "-",
 ) -> None:
-    """Clusters and outlier scores of a table or of samples in a model; clusters of its own ones.
+    """Cluster a table, or new samples by a fitted model, with outlier scores.
 
     With DATA alone a model is fitted and not kept (needs -k); seminmf fit keeps it.
     """

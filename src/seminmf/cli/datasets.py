@@ -16,7 +16,7 @@ app.add_typer(datasets_app, name="datasets")
 
 @command(datasets_app, "seminmf datasets list", name="list")
 def list_datasets(talk: Talk) -> None:
-    """Show the data sets and where their files are."""
+    """List the data sets and where their files are."""
     from rich.table import Table
 
     from ..datasets import available, dataset_info, locate
@@ -49,7 +49,7 @@ def fetch_datasets(
         Path | None, typer.Option(help="Folder to look in and to download to.")
     ] = None,
 ) -> None:
-    """Find or download data sets, and print where they are."""
+    """Find or download data sets, and print where the files are."""
     from ..datasets import available, fetch
 
     files: dict[str, str] = {}

@@ -43,7 +43,7 @@ def fit(
     training: o.TrainingOption = o.Training.all,
     checkpoint: o.Checkpoint = None,
 ) -> None:
-    """Factorize a table: writes model, codes, basis, clusters, outlier scores and a report."""
+    """Factorize a table; write the model, codes, parts, clusters, outlier scores and a report."""
     number = o.components_of(components)
     choice = choice.of_parts(number or 1, reading)
     out, title = output.out, output.title

@@ -18,15 +18,13 @@ from .applying import load_model
 def report(
     talk: Talk,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of seminmf fit.")],
-    data: Annotated[
-        str | None, typer.Option(help="The table of the fit, if it is elsewhere by now.")
-    ] = None,
+    data: Annotated[str | None, typer.Option(help="The table of the fit, if it has moved.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write; DIR/report.html.")
+        Path | None, typer.Option("--out", "-o", help="File to write; by default DIR/report.html.")
     ] = None,
     title: Title = None,
 ) -> None:
-    """Make the page of a fit again, from its folder and its table."""
+    """Write the report of a fit again, from its folder and its table."""
     from ..io import sha256_of
 
     run = read_run(folder)
@@ -69,7 +67,7 @@ def demo(
         "demo-report"
     ),
 ) -> None:
-    """Signals of three kinds, a tenth of them corrupted: what the package makes of them."""
+    """Show the package at work on signals of three kinds, a tenth of them corrupted."""
     from .. import demo as demonstration
 
     demonstration.check_folder(out)

@@ -28,21 +28,21 @@ def reproduce(
     talk: Talk,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Experiments to run; all for every one."),
+        typer.Argument(metavar="NAME", help="Experiments to run, or all."),
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Repetitions of each setting.")] = 20,
-    jobs: Annotated[int, typer.Option(help="Processes; -1 is one per core.")] = -1,
-    quick: Annotated[bool, typer.Option(help="Everything at a tiny size.")] = False,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 means one per core.")] = -1,
+    quick: Annotated[bool, typer.Option(help="Everything at a tiny size, as a trial.")] = False,
     solver: Annotated[
-        Solver, typer.Option(help="mu is the paper's algorithm, cd is ours.")
+        Solver, typer.Option(help="mu is the paper's algorithm, cd ours.")
     ] = Solver.mu,
     out: Annotated[
-        Path, typer.Option(help="Folder for rows and page (quick: its subfolder quick).")
+        Path, typer.Option(help="Folder for rows and page (its subfolder quick with --quick).")
     ] = DEFAULT_OUT,
     page: Annotated[bool, typer.Option(help="Write the results page afterwards.")] = True,
     show_list: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
 ) -> None:
-    """Run experiments of the paper; what is already in the folder is not run again."""
+    """Run the experiments of the paper that are not in the folder yet."""
     from .. import experiments
 
     if show_list:
@@ -138,7 +138,7 @@ def results(
         Path | None, typer.Option(help="Write Markdown, with a folder images beside it.")
     ] = None,
 ) -> None:
-    """Make the results page from rows that were saved before."""
+    """Write the results page from saved rows."""
     from ..experiments import read_rows
 
     found = read_rows(rows)

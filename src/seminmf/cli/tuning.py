@@ -73,15 +73,15 @@ def tune(
         str | None, typer.Option("--k", "-k", help="Numbers of parts: 2:30, 4:24:2 or 3,5,8.")
     ] = None,
     by_labels: Annotated[
-        bool, typer.Option("--by-labels", help="Choose by the known classes in --labels.")
+        bool, typer.Option("--by-labels", help="Choose by how well clusters agree with --labels.")
     ] = False,
-    runs: Annotated[int, typer.Option(min=0, help="Fits to subsamples, for the stability.")] = 10,
-    jobs: Annotated[int, typer.Option(help="Processes; -1 is one for each core.")] = -1,
+    runs: Annotated[int, typer.Option(min=0, help="Fits to subsamples, for stability.")] = 10,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 means one per core.")] = -1,
     standardize: o.StandardizeOption = o.Standardize.none,
     neighbors: o.Neighbors = 5,
     seed: o.Seed = 0,
 ) -> None:
-    """Find out how many parts a table has: writes curves, the chosen model and a page.
+    """Find out how many parts a table supports; write curves, the chosen model and a page.
 
     A run that was interrupted goes on when the same command is given again.
     """

@@ -139,8 +139,8 @@ def codes_update(run, room, order, start, stop, phi, old, new, step):
     """Codes of the samples ``order[start:stop]``, by the rule of the ``step``, into ``new``.
 
     Coordinate descent takes them together, so that they must not be neighbours of each other. It
-    begins at the codes that are there, and reads those of the neighbours as they are now; the
-    multiplicative rule reads all from ``old``. Weights are those of ``old``.
+    begins at the codes that are there, and reads those of the neighbours as they are now; other
+    rules read all from ``old``. Weights are those of ``old``.
 
     ``left`` receives ‖x − Uv‖² = ‖x‖² + v Ω vᵀ − 2 v·φ, see `_leave`.
     """
@@ -168,7 +168,7 @@ def codes_update(run, room, order, start, stop, phi, old, new, step):
         invert_tile(omega, stiffness, inverse)
     for r in range(TILE):
         scale[r] = 1
-    source = old.codes if rule == MULTIPLY else new.codes
+    source = new.codes if rule == DESCEND else old.codes
     for first in range(start, stop, TILE):
         count = min(TILE, stop - first)
         load_tile(source, order, first, count, v)

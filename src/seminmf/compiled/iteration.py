@@ -31,7 +31,7 @@ EDGES_PER_ITEM = 2048
 
 def phases_of(colours, chunks):
     """The number of phases of a call with so many colours, in all of its chunks together."""
-    return colours + 2 * chunks + 1
+    return 1 + colours + 2 * chunks + 1
 
 
 @part_of_compiled
@@ -225,15 +225,17 @@ def _add_up(sums, sparse):
     copy(rows_of(sums.grams, 0, k), sums.gram)
 
 
-@inner
-def _solve(run, old, new, step):
-    """The basis of a new point from the last sums; whether there is one."""
-    solving, sums, basis = run.solving, run.sums, new.basis
-    sums.totals[3] = solve_basis(
-        solving.solve, sums.moment, sums.gram, step.beta, step.floor, old.basis.lengths, solving,
-        basis.U, basis.omega, basis.lengths,
-    )  # fmt: skip
-    return sums.totals[3] >= 0
+@part_of_compiled
+def _solve(call, phase, run, old, new, step):
+    """The basis of a new point from the last sums, by one thread; returns offers as `barrier`."""
+    if take(call, phase) == 0:
+        solving, sums, basis = run.solving, run.sums, new.basis
+        sums.totals[3] = solve_basis(
+            solving.solve, sums.moment, sums.gram, step.beta, step.floor, old.basis.lengths,
+            solving, basis.U, basis.omega, basis.lengths,
+        )  # fmt: skip
+        done(call, phase)
+    return barrier(call, phase, 1)
 
 
 @borrowing
@@ -250,20 +252,24 @@ def iteration(call, number, room, run, old, new, step):
     chunks; it is complete after that with the last.
     """
     cuts = run.cuts
-    if step.solves and room.leads and cuts.begin == 0 and not _solve(run, old, new, step):
-        return 0
     if not enter(call, number, room):
         return 0
-    coupled = step.alpha > 0
-    phase = offers = 0
-    last = cuts.end == cuts.chunks.shape[0] - 1
+    offers = 0
+    if step.solves and cuts.begin == 0:
+        offers += _solve(call, 0, run, old, new, step)
+        if run.sums.totals[3] < 0:
+            return offers + leave(call, number, room)
+    phase = 1
+    coupled, last = step.alpha > 0, cuts.end == cuts.chunks.shape[0] - 1
+    by_colour = coupled and step.rule == DESCEND
     for chunk in range(cuts.begin, cuts.end):
-        if coupled and step.rule == DESCEND:
-            offers += _shards(call, phase, run, room, chunk, True, old, new, step)
-            offers += _colours(call, phase + 1, run, room, chunk, old, new, step)
-            phase += 1 + run.graph.groups[chunk + 1] - run.graph.groups[chunk]
-        offers += _shards(call, phase, run, room, chunk, False, old, new, step)
-        phase += 1
+        for turn in range(2 if by_colour else 1):
+            ahead = by_colour and turn == 0
+            offers += _shards(call, phase, run, room, chunk, ahead, old, new, step)
+            phase += 1
+            if ahead:
+                offers += _colours(call, phase, run, room, chunk, old, new, step)
+                phase += run.graph.groups[chunk + 1] - run.graph.groups[chunk]
     if last and coupled and step.rule != SUM:
         offers += _edges(call, phase, run, room, new)
     offers += leave(call, number, room)

@@ -26,6 +26,10 @@ from .views import line_of, part
 
 # A function takes at most so many parameters after its argument.
 MOST_PARAMETERS = 3
+# What is added to weights, by the bytes of a number: those of a loss that rises no more are zero,
+# and graph and penalty are divided by them. Beside all others it is nothing, and a quadratic of
+# more weight lies above the loss as well.
+LEAST_WEIGHT = {8: 1e-200, 4: 1e-20}
 
 Scalar = Callable[..., float]
 
@@ -41,7 +45,7 @@ class Block:
 
 
 # What the loops below are made of; each of them is compiled with functions in the place of these.
-_value = _weight = _slope = None
+_value = _weight = _slope = _least = None
 
 
 def _measure(count, lengths, share, shared, floor, parameters, weights):
@@ -56,12 +60,13 @@ def _measure(count, lengths, share, shared, floor, parameters, weights):
         for i in range(count):
             total += share[i] * _value(np.float64(lengths[i]), a, b, c)
         for i in range(count):
-            weights[i] = share[i] * _weight(max(np.float64(lengths[i]), floor), a, b, c)
+            weight = _weight(max(np.float64(lengths[i]), floor), a, b, c)
+            weights[i] = share[i] * weight + _least
     else:
         for i in range(count):
             total += _value(np.float64(lengths[i]), a, b, c)
         for i in range(count):
-            weights[i] = _weight(max(np.float64(lengths[i]), floor), a, b, c)
+            weights[i] = _weight(max(np.float64(lengths[i]), floor), a, b, c) + _least
     return total
 
 
@@ -137,6 +142,7 @@ def _compiled(
     """The loop of ``template`` with these functions in it."""
     names = dict(zip(("_value", second), functions, strict=True))
     found = {name: _with_room_for_parameters(f, count) for name, f in names.items()}
+    found["_least"] = LEAST_WEIGHT[np.dtype(dtype).itemsize]
     loop = FunctionType(template.__code__, {**globals(), **found}, template.__name__)
     loop.__module__ = template.__module__
     # The name under which machine code is kept on disk.

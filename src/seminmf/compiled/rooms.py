@@ -97,6 +97,7 @@ def sums_for(sizes: Sizes, shards: int, items: int, sparse: bool) -> state.Sums:
     )  # fmt: skip
 
 
+@lru_cache(maxsize=4)
 def no_graph(dtype: Any) -> state.Graph:
     nobody: Any = np.zeros(0, np.int32)
     return state.Graph(

@@ -167,14 +167,17 @@ class Structure:
             self._slots[slot] = begin + place
             self.__dict__.pop(name, None)
 
-    def changed(self, **arrays: Any) -> Self:
-        """Another one with the same, but for some arrays, in whose place are others like them."""
+    def changed(self, **others: Any) -> Self:
+        """Another one with the same, but for some arrays and structures, in whose place are others
+        like them.
+        """
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, **arrays)
+        other.__dict__.update(self.__dict__, **others)
         other._slots = slots = self._slots[:]
         other.address = slots.buffer_info()[0]
-        for name, value in arrays.items():
-            slots[self._numba_type_.slots[name]] = _address(value)
+        for name, value in others.items():
+            address = value.address if isinstance(value, Structure) else _address(value)
+            slots[self._numba_type_.slots[name]] = address
         return other
 
     def fresh(self) -> Self:

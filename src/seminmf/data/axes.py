@@ -6,7 +6,7 @@ A run starts from them (`solve.starts`), and neighbours are looked for in them (
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg as la
+from scipy.linalg import lapack
 
 from .._types import FloatArray
 from .engine import Engine
@@ -14,6 +14,7 @@ from .engine import Engine
 # Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
 # beyond from a randomised range finder with so many extra directions and passes.
 EXACT_SIZE, OVERSAMPLING, POWER_PASSES = 300, 6, 2
+_EIGENVECTORS = {8: lapack.dsyevr, 4: lapack.ssyevr}
 # For directions that are the same each time: equal data have equal scales and neighbours.
 SEED = 0
 
@@ -53,8 +54,7 @@ def leading_axes(
     rng = np.random.RandomState(SEED) if rng is None else rng
     directions = rng.standard_normal((m, width)).astype(engine.dtype)
     for _ in range(POWER_PASSES):
-        directions = engine.square_times(weights, np.linalg.qr(directions)[0])
-    directions = np.linalg.qr(directions)[0]
+        directions = np.linalg.qr(engine.square_times(weights, directions))[0]
     scores = engine.times(directions)
     square = engine.summed(lambda own, weights: own.T @ (weights[:, None] * own), scores, weights)
     turn = eigenvectors(square, width)
@@ -64,7 +64,12 @@ def leading_axes(
 def eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
     """Eigenvectors of the largest eigenvalues, largest first."""
     size = len(symmetric)
-    found = la.eigh(symmetric, subset_by_index=[size - count, size - 1])[1]
+    # What SciPy's eigh does around it takes as long for a few dozen features.
+    _, found, _, _, failure = _EIGENVECTORS[symmetric.itemsize](
+        symmetric, range="I", il=size - count + 1, iu=size, lower=1
+    )
+    if failure != 0:
+        raise np.linalg.LinAlgError(f"no eigenvectors of {size} × {size} sums were found")
     return np.array(found[:, ::-1], order="C")
 
 

@@ -19,7 +19,8 @@ from .._sparse import dense
 from .._types import FloatArray, IntArray
 from ..compiled.threads.team import Team
 from .cutting import chunk_bounds, cut_rows, cut_visits
-from .rows import Graph, Rows, Rule
+from .graphs import Graph
+from .rows import Rows, Rule
 from .storage import Storage, Visited, Window, row_squares, storage_of
 from .stream import Stream, StreamStorage
 

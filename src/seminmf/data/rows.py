@@ -9,27 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._types import FloatArray, IntArray
+from .._types import FloatArray
 from ..compiled import state
 from ..compiled.codes import DESCEND, MEASURE, MULTIPLY, SUM
 from ..compiled.iteration import EDGES_PER_ITEM, phases_of
 from ..compiled.kernels import NO_KERNELS, find_iteration, find_kernels
 from ..compiled.products import padded_width
-from ..compiled.rooms import (
-    Sizes,
-    basis_for,
-    basis_room_for,
-    no_graph,
-    room_for,
-    sums_for,
-)
+from ..compiled.rooms import Sizes, basis_for, basis_room_for, room_for, sums_for
 from ..compiled.state import Point
 from ..compiled.stationarity import newton_steps
 from .cutting import cut_each_chunk, cut_visits, largest_part
+from .graphs import Graph, NoGraph
 from .storage import CANCELLATION
 
 if TYPE_CHECKING:
@@ -77,36 +71,6 @@ class Statistics:
     basis_penalty: float = 0.0
 
 
-class Graph(Protocol):
-    """What the rows have to know of a graph; see `graph.prepared.NeighbourGraph`."""
-
-    @property
-    def base(self) -> FloatArray: ...
-    @property
-    def pairs(self) -> IntArray: ...
-    @property
-    def colour_starts(self) -> IntArray: ...
-    @property
-    def chunks(self) -> IntArray: ...
-    @property
-    def structure(self) -> state.Graph: ...
-    @property
-    def numbering(self) -> IntArray | None: ...
-    @property
-    def renumbered(self) -> Graph:
-        """For samples in that order, who are gone through one after the other."""
-
-
-class _NoGraph:
-    """Samples without edges."""
-
-    def __init__(self, n_samples: int, dtype: Any) -> None:
-        self.structure = graph = no_graph(dtype)
-        self.base, self.pairs, self.colour_starts = graph.base, graph.pairs, graph.bounds
-        self.chunks = np.array([0, n_samples])
-        self.numbering, self.renumbered = None, self
-
-
 def _points(
     n: int, bases: list[state.Basis], codes: FloatArray, base: FloatArray, kept: bool
 ) -> list[Point]:
@@ -119,18 +83,20 @@ def _points(
     if kept:
         places.append(np.empty_like(codes))
         following = [*places[1:], codes]
-    both = [
-        Point(
-            basis=basis, codes=codes, residuals=np.empty(n, codes.dtype),
-            weights=np.empty(n, codes.dtype), edges=base.copy(), following=following[0],
-        )
-        for basis in bases
-    ]  # fmt: skip
-    return [
-        both[turn % 2].changed(
+    first = Point(
+        basis=bases[0], codes=codes, residuals=np.empty(n, codes.dtype),
+        weights=np.empty(n, codes.dtype), edges=base.copy(), following=following[0],
+    )  # fmt: skip
+    second = first.changed(
+        basis=bases[1], residuals=np.empty_like(first.residuals),
+        weights=np.empty_like(first.weights), edges=base.copy(), codes=places[1],
+        following=following[1 % len(following)],
+    )  # fmt: skip
+    return [first, second] + [
+        (second if turn % 2 else first).changed(
             codes=places[turn % len(places)], following=following[turn % len(following)]
         )
-        for turn in range(6 if kept else 2)
+        for turn in range(2, 6 if kept else 2)
     ]
 
 
@@ -164,7 +130,7 @@ class Rows:
     ) -> None:
         self._rule = rule
         self._coupled = graph is not None
-        self._graph: Graph = graph or _NoGraph(engine.n_samples, engine.dtype)
+        self._graph: Graph = graph or NoGraph(engine.n_samples, engine.dtype)
         numbering = None
         if rule.sequential:
             numbering, self._graph = self._graph.numbering, self._graph.renumbered

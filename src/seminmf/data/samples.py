@@ -6,6 +6,7 @@ there. For the graph models this takes care: a sample and its copies are one ver
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -20,24 +21,30 @@ from .cutting import pieces
 _BLOCK_ENTRIES = 2**18
 
 
+@lru_cache(maxsize=8)
+def _factors(count: int) -> Any:
+    """An odd number for each of so many columns."""
+    drawn = np.random.default_rng(0).integers(1, 2**63, size=count, dtype=np.uint64)
+    return drawn | np.uint64(1)
+
+
 def _row_hashes(X: Any) -> IntArray:
     """A 64-bit hash of each row; equal rows have equal hashes, whatever their position."""
     n, m = X.shape
-    factors = np.random.default_rng(0).integers(1, 2**63, size=m, dtype=np.uint64) | np.uint64(1)
-    hashes = np.zeros(n, np.uint64)
+    hashes, factors = np.zeros(n, np.uint64), _factors(m)
 
     def mix(values: FloatArray) -> Any:
-        # Adding zero turns −0.0 into 0.0; the shift spreads the high bits of a float.
+        # Adding zero turns −0.0 into 0.0; the shift spreads the high bits of a float. Zero stays 0,
+        # so that a sparse row has the hash of a dense one.
         bits = np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.uint64)
         return (bits ^ (bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
 
     if sp.issparse(X):
         rows = np.repeat(np.arange(n), np.diff(X.indptr))
-        np.add.at(hashes, rows, mix(X.data) * factors[X.indices] * (X.data != 0))
+        np.add.at(hashes, rows, mix(X.data) * factors[X.indices])
         return hashes
     for part in pieces(n, _BLOCK_ENTRIES // max(m, 1)):
-        block = X[part]
-        hashes[part] = (mix(block) * factors * (block != 0)).sum(axis=1)
+        hashes[part] = mix(X[part]) @ factors
     return hashes
 
 

@@ -3,5 +3,5 @@
 What a worker does is what happens in a fit on one machine (`data.Rows`). Between two iterations
 go the basis (m × k) to the workers, sums (m × k + k × k) back, and codes of samples that have
 neighbours on other workers. Dask is one way to reach the workers, this process itself another
-(`shards`); nothing else here knows of either.
+(`sites`); nothing else here knows of either.
 """

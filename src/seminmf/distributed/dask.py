@@ -1,7 +1,7 @@
 """Dask arrays: rows on the workers of a cluster, or all in this process where there is none.
 
-With a `distributed.Client` each worker gets a shard, which stays there for the fit; without one
-the chunks are computed by Dask's local scheduler, and there is one shard in this process.
+With a `distributed.Client` each worker gets a site, which stays there for the fit; without one
+the chunks are computed by Dask's local scheduler, and there is one site in this process.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .._sparse import check_indices, dense
 from .._types import FloatArray, IntArray, number_type
 from .._words import counted
 from .cells import Cells
-from .shards import (
+from .sites import (
     HERE,
-    DaskShards,
+    DaskSites,
     Held,
-    OwnShards,
+    OwnSites,
     Reference,
-    Shard,
-    Shards,
+    Site,
+    Sites,
     WorkerLostError,
     stacked,
     workers_of,
@@ -82,13 +82,13 @@ def checked_rows(block: Any, first: int, dtype: Any) -> Any:
 
 def _load(
     blocks: list[Any], first: int, share: FloatArray | None, n_components: int, dtype: Any
-) -> Shard:
-    """A shard of consecutive chunks."""
+) -> Site:
+    """A site of consecutive chunks."""
     parts, place = [], first
     for block in blocks:
         parts.append(checked_rows(block, place, dtype))
         place += block.shape[0]
-    return Shard(stacked(parts), np.arange(first, place), share, n_components, _threads())
+    return Site(stacked(parts), np.arange(first, place), share, n_components, _threads())
 
 
 def _threads() -> int | None:
@@ -101,28 +101,28 @@ def _threads() -> int | None:
         return None
 
 
-def _give(shard: Shard, features: FloatArray, places: IntArray, cell: int) -> tuple[Any, ...]:
+def _give(site: Site, features: FloatArray, places: IntArray, cell: int) -> tuple[Any, ...]:
     """Rows, numbers, weights and features of the samples in a cell."""
     chosen = np.flatnonzero(places == cell)
-    share = None if shard.share is None else shard.share[chosen]
-    return shard.engine.chosen_rows(chosen), shard.numbers[chosen], share, features[chosen]
+    share = None if site.share is None else site.share[chosen]
+    return site.engine.chosen_rows(chosen), site.numbers[chosen], share, features[chosen]
 
 
-def _gather_on_worker(givers: list[Any], what: list[Any], cell: int, n_components: int) -> Shard:
-    """A shard of all samples in a cell."""
+def _gather_on_worker(givers: list[Any], what: list[Any], cell: int, n_components: int) -> Site:
+    """A site of all samples in a cell."""
     parts = [call.result() for call in [giver.run(_give, [*what, cell]) for giver in givers]]
     rows, numbers, shares, features = zip(*parts, strict=True)
     share = None if shares[0] is None else np.concatenate(shares)
-    return Shard(
+    return Site(
         stacked(rows), np.concatenate(numbers), share, n_components, _threads(),
         np.concatenate(features),
     )  # fmt: skip
 
 
-def _result(shard: Shard, values: FloatArray, first: int, last: int) -> tuple[IntArray, FloatArray]:
+def _result(site: Site, values: FloatArray, first: int, last: int) -> tuple[IntArray, FloatArray]:
     """Results of the samples from ``first`` to before ``last``, and their places there."""
-    chosen = np.flatnonzero((shard.numbers >= first) & (shard.numbers < last))
-    return shard.numbers[chosen] - first, values[chosen]
+    chosen = np.flatnonzero((site.numbers >= first) & (site.numbers < last))
+    return site.numbers[chosen] - first, values[chosen]
 
 
 def current_client() -> Any:
@@ -148,7 +148,6 @@ class DaskTable:
     """The rows of a Dask array, which can be read again if they were lost; and sample weights."""
 
     def __init__(self, X: Any, share: FloatArray | None, n_components: int) -> None:
-        check_array(X)
         self._X, self.share, self._n_components = X, share, n_components
         self._client = current_client()
         self._loaded = False
@@ -160,14 +159,14 @@ class DaskTable:
         """Where the chunks begin and end."""
         return [0, *np.cumsum(self._X.chunks[0]).tolist()]
 
-    def load(self) -> Shards:
-        """Shards with the rows in their order."""
+    def load(self) -> Sites:
+        """Sites with the rows in their order."""
         import dask
         from dask.graph_manipulation import clone
 
         if self._client is None:
             rows = list(dask.compute(*self._X.to_delayed()[:, 0]))
-            return OwnShards(_load(rows, 0, self.share, self._n_components, self.dtype))
+            return OwnSites(_load(rows, 0, self.share, self._n_components, self.dtype))
         if self._loaded:
             # What was asked of the workers that were lost is forgotten before it is asked again.
             self._X = clone(self._X)
@@ -190,7 +189,7 @@ class DaskTable:
             calls.append(
                 self._submit(_load, worker, futures, start, share, self._n_components, self.dtype)
             )
-        return DaskShards(self._client, workers, calls)
+        return DaskSites(self._client, workers, calls)
 
     def _deal(self, count: int) -> list[tuple[int, int]]:
         """Chunks for each of so many workers, from the first to before the last, as even as can be.
@@ -206,35 +205,35 @@ class DaskTable:
             make, *arguments, workers=[worker], allow_other_workers=False, actor=True, pure=False
         )
 
-    def place(self, shards: Any, features: Held, cells: Cells) -> Shards:
-        """New shards with the rows and features of one cell each, in the place of the old."""
-        places = shards.each(cells.places, features)
+    def place(self, sites: Any, features: Held, cells: Cells) -> Sites:
+        """New sites with the rows and features of one cell each, in the place of the old."""
+        places = sites.each(cells.places, features)
         what = [HERE, Reference(features.name), Reference(places.name)]
         calls = [
-            self._submit(_gather_on_worker, worker, shards.actors, what, cell, self._n_components)
-            for cell, worker in enumerate(shards.workers)
+            self._submit(_gather_on_worker, worker, sites.actors, what, cell, self._n_components)
+            for cell, worker in enumerate(sites.workers)
         ]
-        placed = DaskShards(self._client, shards.workers, calls)
-        shards.close()
+        placed = DaskSites(self._client, sites.workers, calls)
+        sites.close()
         return placed
 
     def collect(self, rows: Held) -> Any:
-        """What shards hold of all samples, as a Dask array with the chunks of X, on the workers."""
+        """What sites hold of all samples, as a Dask array with the chunks of X, on the workers."""
         import dask
         import dask.array as da
 
         if self._client is None:
-            (values,) = rows.shards.gather(np.asarray, rows)
+            (values,) = rows.sites.gather(np.asarray, rows)
             return da.from_array(values, chunks=(self._X.chunks[0], *values.shape[1:]))
-        shards: Any = rows.shards
+        sites: Any = rows.sites
         chunks = []
         for number, (first, last) in enumerate(pairwise(self._bounds)):
-            parts = shards.gather(_result, HERE, rows, first, last)
+            parts = sites.gather(_result, HERE, rows, first, last)
             chunk = np.empty((last - first, *parts[0][1].shape[1:]), self.dtype)
             for places, found in parts:
                 chunk[places] = found
-            # Not by a task, which Dask would do again after the shards have gone.
-            worker = shards.workers[number % len(shards)]
+            # Not by a task, which Dask would do again after the sites have gone.
+            worker = sites.workers[number % len(sites)]
             future = self._client.scatter(chunk, workers=[worker], hash=False)
             chunks.append(da.from_delayed(dask.delayed(future), chunk.shape, self.dtype))
         return da.concatenate(chunks)

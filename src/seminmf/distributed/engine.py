@@ -1,8 +1,8 @@
-"""Rows that lie with shards, as an engine: whoever factorizes does not know the difference.
+"""Rows that lie at sites, as an engine: whoever factorizes does not know the difference.
 
 `RemoteEngine` has the verbs of `data.Engine`, `RemoteRows` stands where `data.Rows` stands on one
 machine, and `RemoteGraph` where `graph.prepared.NeighbourGraph` does. An accepted step is told to
-the shards with the next call, together with the codes of their neighbours elsewhere: an iteration
+the sites with the next call, together with the codes of their neighbours elsewhere: an iteration
 is one round trip.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ..data import Engine, Rows, Rule, Statistics, row_squares
 from .halo import HaloGraph, HaloRows
-from .shards import HERE, Held, Own, Shards
+from .sites import HERE, Held, Own, Sites
 
 # Arrays with a row for each sample are `Held` here.
 
@@ -29,12 +29,22 @@ def _drawn(engine: Engine, seed: int, columns: int, most: float) -> FloatArray:
     return engine.drawn(np.random.RandomState(seed), columns, most)
 
 
-class RemoteEngine(Held, Engine):
-    """The engines of all shards."""
+def _kept(verb: Callable[..., Any]) -> Any:
+    """The verb of an engine for those of all sites, where what it finds stays."""
+    return lambda engine, *arguments: engine.each(verb, engine, *arguments)
 
-    def __init__(self, shards: Shards, name: str) -> None:
-        super().__init__(shards, name)
-        sizes, features, dtypes, stored, sparse = zip(*shards.gather(_facts, self), strict=True)
+
+def _added(verb: Callable[..., Any]) -> Any:
+    """The same, where what it finds is added up here."""
+    return lambda engine, *arguments: np.asarray(engine.summed(verb, engine, *arguments))
+
+
+class RemoteEngine(Held, Engine):
+    """The engines of all sites."""
+
+    def __init__(self, sites: Sites, name: str) -> None:
+        super().__init__(sites, name)
+        sizes, features, dtypes, stored, sparse = zip(*sites.gather(_facts, self), strict=True)
         self.n_samples, self.n_features, self.dtype = sum(sizes), features[0], dtypes[0]
         self.stored, self.sparse, self.whole = sum(stored), sparse[0], False
         self._ends = np.append(0, np.cumsum(sizes))
@@ -44,13 +54,13 @@ class RemoteEngine(Held, Engine):
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """Shards are closed by whoever has made them."""
+        """Sites are closed by whoever has made them."""
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return self.shards.each(function, *arguments)
+        return self.sites.each(function, *arguments)
 
     def gather(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        return self.shards.gather(function, *arguments)
+        return self.sites.gather(function, *arguments)
 
     def brought(self, rows: Any) -> FloatArray:
         return np.concatenate(self.gather(np.asarray, rows))
@@ -69,38 +79,25 @@ class RemoteEngine(Held, Engine):
         return self.each(np.array, Own([rows[own] for own in numbers]), self.dtype)
 
     def drawn(self, rng: np.random.RandomState, columns: int, most: float = 1.0) -> Any:
-        seeds = rng.randint(2**31 - 1, size=len(self.shards)).tolist()
+        seeds = rng.randint(2**31 - 1, size=len(self.sites)).tolist()
         return self.each(_drawn, self, Own(seeds), columns, most)
 
     def beside(self, features: Any, n_components: int, squares: Any = None) -> RemoteEngine:
-        return self.shards.each_as(
+        return self.sites.each_as(
             RemoteEngine, Engine.beside, self, features, n_components, squares
         )
 
     def chosen(self, numbers: list[int]) -> FloatArray:
         places, homes = np.array(numbers), np.searchsorted(self._ends, numbers, side="right") - 1
-        wanted = [(places[homes == s] - self._ends[s]).tolist() for s in range(len(self.shards))]
+        wanted = [(places[homes == s] - self._ends[s]).tolist() for s in range(len(self.sites))]
         found = np.empty((len(numbers), self.n_features), self.dtype)
-        for shard, rows in enumerate(self.gather(Engine.chosen, self, Own(wanted))):
-            found[homes == shard] = rows
+        for site, rows in enumerate(self.gather(Engine.chosen, self, Own(wanted))):
+            found[homes == site] = rows
         return found
 
-    def times(self, basis: FloatArray) -> Any:
-        return self.each(Engine.times, self, basis)
-
-    def residuals(self, basis: FloatArray, codes: Any, among: Any = None) -> Any:
-        return self.each(Engine.residuals, self, basis, codes, among)
-
-    def adjoint_times(self, rows: Any) -> FloatArray:
-        return np.asarray(self.summed(Engine.adjoint_times, self, rows))
-
-    def weighted_moment(self, weights: Any) -> FloatArray:
-        return np.asarray(self.summed(Engine.weighted_moment, self, weights))
-
-    def square_times(
-        self, weights: Any, directions: FloatArray, products: Any = None
-    ) -> FloatArray:
-        return np.asarray(self.summed(Engine.square_times, self, weights, directions, products))
+    times, residuals = _kept(Engine.times), _kept(Engine.residuals)
+    adjoint_times, square_times = _added(Engine.adjoint_times), _added(Engine.square_times)
+    weighted_moment = _added(Engine.weighted_moment)
 
     def begin(self, terms: Any, rule: Rule, graph: Any, share: Any, codes: Any) -> Any:
         return RemoteRows(self, terms, rule, graph, share, codes)
@@ -115,10 +112,10 @@ def _inner_penalty(graph: HaloGraph, codes: FloatArray, objective: Any) -> float
 
 
 class RemoteGraph(Held):
-    """The graphs of all shards, and who sees codes of whom.
+    """The graphs of all sites, and who sees codes of whom.
 
-    Codes that are seen elsewhere are a table, those of one shard below those of the other.
-    ``sights[s]`` are the rows of the table that shard s wants to see; edge e goes from row
+    Codes that are seen elsewhere are a table, those of one site below those of the other.
+    ``sights[s]`` are the rows of the table that site s wants to see; edge e goes from row
     ``ends[e, 0]`` to row ``ends[e, 1]`` and has weight ``weights[e]``.
     """
 
@@ -128,25 +125,25 @@ class RemoteGraph(Held):
 
     def table(self, codes: Held) -> FloatArray:
         """Codes that are seen elsewhere."""
-        return np.concatenate(self.shards.gather(_shown, self, codes))
+        return np.concatenate(self.sites.gather(_shown, self, codes))
 
     def seen(self, table: FloatArray) -> Own:
-        """What each shard wants to see of it."""
+        """What each site wants to see of it."""
         return Own([table[own] for own in self.sights])
 
     def with_neighbours(self, codes: Any) -> Any:
-        """Codes of all samples that edges of a shard end at, the own ones first."""
-        return self.shards.each(
+        """Codes of all samples that edges of a site end at, the own ones first."""
+        return self.sites.each(
             lambda *both: np.concatenate(both), codes, self.seen(self.table(codes))
         )
 
     def measure(self, codes: Any, objective: Any) -> tuple[float, None]:
         """The graph penalty of an objective at these codes."""
-        inner = self.shards.gather(_inner_penalty, self, self.with_neighbours(codes), objective)
+        inner = self.sites.gather(_inner_penalty, self, self.with_neighbours(codes), objective)
         return sum(inner) + self.penalty(self.table(codes), objective), None
 
     def penalty(self, table: FloatArray, objective: Any) -> float:
-        """That of the edges between shards."""
+        """That of the edges between sites."""
         steps = table[self.ends[:, 0]] - table[self.ends[:, 1]]
         lengths = np.sqrt(row_squares(steps))
         weights = self.weights.astype(lengths.dtype)
@@ -171,13 +168,13 @@ def _obey(
 
 
 class RemoteRows:
-    """The rows of all shards in a run; see `data.Rows`."""
+    """The rows of all sites in a run; see `data.Rows`."""
 
     def __init__(
         self, engine: RemoteEngine, terms: Any, rule: Rule, graph: RemoteGraph | None, share: Any,
         codes: Any,
     ) -> None:  # fmt: skip
-        self._shards, self._graph, self._terms = engine.shards, graph, terms
+        self._sites, self._graph, self._terms = engine.sites, graph, terms
         kind: Any = Rows
         if graph is not None:
             kind, codes = HaloRows, graph.with_neighbours(codes)
@@ -196,7 +193,7 @@ class RemoteRows:
         """The moments are with who asks, and so is the basis that solves their system."""
 
     def newton_steps(self, *arguments: Any) -> None:
-        """What passes have left stays with the shards."""
+        """What passes have left stays at the sites."""
 
     def widen(self, *arguments: Any) -> bool:
         """They begin anew in other features."""
@@ -213,15 +210,15 @@ class RemoteRows:
     @property
     def codes(self) -> Held:
         self._tell()
-        return self._shards.each(getattr, self._rows, "codes")
+        return self._sites.each(getattr, self._rows, "codes")
 
     @property
     def residuals(self) -> Held:
         self._tell()
-        return self._shards.each(getattr, self._rows, "residuals")
+        return self._sites.each(getattr, self._rows, "residuals")
 
     def _tell(self) -> None:
-        """Have the shards know what was accepted."""
+        """Have the sites know what was accepted."""
         if self._accepted is not None:
             self._ask("")
 
@@ -230,7 +227,7 @@ class RemoteRows:
         elsewhere = None
         if accepted is not None and self._graph is not None and self._trial is not None:
             elsewhere = self._graph.seen(self._trial)
-        return self._shards.gather(_obey, self._rows, accepted, elsewhere, method, arguments)
+        return self._sites.gather(_obey, self._rows, accepted, elsewhere, method, arguments)
 
     def _statistics(self, method: str, arguments: Any) -> Statistics:
         parts, shown = zip(*self._ask(method, arguments), strict=True)

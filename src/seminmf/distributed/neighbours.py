@@ -1,7 +1,7 @@
-"""Neighbours of samples that lie with several shards.
+"""Neighbours of samples that lie at several sites.
 
-Each shard looks for the neighbours of its samples among its own. A sample that is nearer to the
-cell of another shard than to the last of its neighbours asks there too; who is then chosen is as
+Each site looks for the neighbours of its samples among its own. A sample that is nearer to the
+cell of another site than to the last of its neighbours asks there too; who is then chosen is as
 good as if all samples were in one place.
 """
 
@@ -22,21 +22,21 @@ from ..graph.prepared import NeighbourGraph
 from .cells import Cells
 from .engine import RemoteEngine, RemoteGraph
 from .halo import Crossing, HaloGraph
-from .shards import Held, Own
+from .sites import Held, Own
 
 # Samples by which the cells are chosen, in all.
 _SAMPLES_FOR_CELLS = 20_000
 
 
 def cells_of(engine: RemoteEngine, features: Held) -> Cells:
-    """A cell for each shard, by the features that they hold."""
+    """A cell for each site, by the features that they hold."""
     step = max(1, round(engine.n_samples / _SAMPLES_FOR_CELLS))
     some = engine.gather(lambda own: np.asarray(own[::step]), features)
-    return Cells.of(np.concatenate(some), len(engine.shards))
+    return Cells.of(np.concatenate(some), len(engine.sites))
 
 
 class _Search:
-    """Neighbours of the samples of a shard, with their distances and the shards where they are."""
+    """Neighbours of the samples of a site, with their distances and the sites where they are."""
 
     def __init__(
         self, features: FloatArray, number: int, cells: Cells, count: int, approximate: bool
@@ -59,11 +59,11 @@ class _Search:
         self._asking = [np.flatnonzero(column) for column in near.T]
 
     def questions(self) -> list[Any]:
-        """For each other shard what to ask it: features, or None."""
+        """For each other site what to ask it: features, or None."""
         return [self._features[rows] if len(rows) else None for rows in self._asking]
 
     def answers(self, questions: list[Any]) -> list[Any]:
-        """For the features of each asking shard, the nearest samples here and their distances."""
+        """For the features of each asking site, the nearest samples here and their distances."""
         count = min(self._distances.shape[1], len(self._features))
         return [
             None if features is None or count == 0 else self._index.query(features, count)
@@ -71,8 +71,8 @@ class _Search:
         ]
 
     def choose(self, answers: list[Any]) -> IntArray:
-        """The nearest of all that were found: a row (sample here, shard, sample there) for each
-        link to another shard.
+        """The nearest of all that were found: a row (sample here, site, sample there) for each
+        link to another site.
         """
         count = self._distances.shape[1]
         for other, (rows, answer) in enumerate(zip(self._asking, answers, strict=True)):
@@ -104,13 +104,13 @@ def find_neighbours(
     """The graph of the neighbours of all samples by their features, and the share of them that were
     found.
     """
-    numbers = range(len(engine.shards))
+    numbers = range(len(engine.sites))
     search = engine.each(_Search, features, Own(numbers), cells, n_neighbors, approximate)
-    # What shard s asks shard t goes from place t of row s to place s of row t, and back.
+    # What site s asks site t goes from place t of row s to place s of row t, and back.
     questions = engine.gather(_Search.questions, search)
     answers = engine.gather(_Search.answers, search, Own(list(zip(*questions, strict=True))))
     chosen = engine.gather(_Search.choose, search, Own(list(zip(*answers, strict=True))))
-    # An edge where one of the two is a neighbour of the other, with the lower shard first.
+    # An edge where one of the two is a neighbour of the other, with the lower site first.
     found = np.concatenate([np.insert(links, 0, s, axis=1) for s, links in enumerate(chosen)])
     turned = found[:, 0] > found[:, 2]
     found[turned] = found[turned][:, [2, 3, 0, 1]]
@@ -121,7 +121,7 @@ def find_neighbours(
 
 
 def split_graph(engine: RemoteEngine, matrix: sp.csr_array) -> RemoteGraph:
-    """Use a given graph of samples that lie with the shards in their order."""
+    """Use a given graph of samples that lie at the sites in their order."""
     ends = list(accumulate(engine.gather(getattr, engine, "n_samples"), initial=0))
     inner = [sp.csr_array(matrix[a:b, a:b]) for a, b in pairwise(ends)]
     upper = sp.triu(matrix, 1, format="coo")
@@ -134,7 +134,7 @@ def split_graph(engine: RemoteEngine, matrix: sp.csr_array) -> RemoteGraph:
 
 
 def _prepared(engine: Engine, matrix: sp.csr_array, crossing: Crossing) -> HaloGraph:
-    """The graph of the samples of a shard, for the solver."""
+    """The graph of the samples of a site, for the solver."""
     inner = NeighbourGraph.prepare(matrix, engine.squares, engine.dtype, engine.chunk_bounds)
     return HaloGraph.of(inner, crossing)
 
@@ -142,25 +142,25 @@ def _prepared(engine: Engine, matrix: sp.csr_array, crossing: Crossing) -> HaloG
 def _set_graph(
     engine: RemoteEngine, edges: IntArray, weights: FloatArray, inner: Held | Own
 ) -> RemoteGraph:
-    """Have each shard know its edges.
+    """Have each site know its edges.
 
-    ``edges`` are those between shards, a row (shard, sample, shard, sample) for each; ``inner`` are
+    ``edges`` are those between sites, a row (site, sample, site, sample) for each; ``inner`` are
     the matrices of the others.
     """
     sides = np.concatenate([edges[:, :2], edges[:, 2:]])
-    # The table of codes that are seen elsewhere: by shard, and by sample.
+    # The table of codes that are seen elsewhere: by site, and by sample.
     table, rows = np.unique(sides, axis=0, return_inverse=True)
     ends = rows.reshape(2, -1).T
     sights, crossings = [], []
-    for shard in range(len(engine.shards)):
-        from_here, to_here = edges[:, 0] == shard, edges[:, 2] == shard
+    for site in range(len(engine.sites)):
+        from_here, to_here = edges[:, 0] == site, edges[:, 2] == site
         own = np.concatenate([edges[from_here, 1], edges[to_here, 3]])
         other = np.concatenate([ends[from_here, 1], ends[to_here, 0]])
         seen, place = np.unique(other, return_inverse=True)
         both = np.concatenate([weights[from_here], weights[to_here]])
         first = np.arange(len(own)) < from_here.sum()
         sights.append(seen)
-        crossings.append(Crossing(own, place, both, first, table[table[:, 0] == shard, 1]))
-    graph = engine.shards.each_as(RemoteGraph, _prepared, engine, inner, Own(crossings))
+        crossings.append(Crossing(own, place, both, first, table[table[:, 0] == site, 1]))
+    graph = engine.sites.each_as(RemoteGraph, _prepared, engine, inner, Own(crossings))
     graph.sights, graph.ends, graph.weights = sights, ends, weights
     return graph

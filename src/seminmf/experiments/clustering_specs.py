@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from .models import (
+    FIXED,
     GR_PAIRS,
     GR_SNF,
     KMEANS,
@@ -13,7 +14,6 @@ from .models import (
     PAPER_K,
     PAPER_PAIRS,
     SNF,
-    WEAKER,
     default_setting,
 )
 from .paper import DATASETS, paper_grid, paper_table
@@ -96,15 +96,16 @@ def _table(dataset: str, size: Size) -> list[Run]:
         for number in size.repeats()
         for model in (L21_SNF, GR_SNF, SNF, KMEANS)
     ]
-    weaker = [
+    fixed = [
         cluster_run(name, size, number, dataset, model, k, {
-            **default_setting(model), "setting": "weaker", "strength": WEAKER,
+            **default_setting(model), "setting": setting, "strength": strength,
         })
+        for setting, strength in FIXED.items()
         for k in ks
         for number in size.repeats()
         for model in (L21_SNF, GR_SNF)
     ]  # fmt: skip
-    return paper + ours + weaker
+    return paper + ours + fixed
 
 
 def _tuning(size: Size) -> list[Run]:

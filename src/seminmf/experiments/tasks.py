@@ -16,7 +16,7 @@ from .. import FactorKMeans
 from .._types import FloatArray, IntArray
 from ..datasets import add_gaussian_noise, add_outliers
 from .data import seed_for, subset
-from .models import KMEANS, make_estimator
+from .models import FIXED, KMEANS, make_estimator
 from .runs import Value
 from .scoring import clusters_of, scores_of
 from .traces import error_curve, half_steps, objective_curve, scores_in_time
@@ -58,7 +58,7 @@ def cluster(parameters: Parameters, number: int) -> Results:
     model = make_estimator(parameters, seed)
     plain: dict[str, float] = {}
     began = time.perf_counter()
-    if parameters.get("setting") in ("default", "weaker"):
+    if parameters.get("setting") in ("default", *FIXED):
         clustering = FactorKMeans(model, random_state=kmeans_seed).fit(X)
         seconds = time.perf_counter() - began
         model, clusters = clustering.factorizer_, clustering.labels_

@@ -13,6 +13,8 @@ from ._strangers import unzipped
 from ._table import STDIN, Format, TableError, name_of
 
 SAMPLE_BYTES = 2**20
+# A header, a line of units and two lines of numbers, however many columns they have.
+_LEAST_LINES = 4
 _BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
 # Marks of the order of bytes; the longer come first, as they begin like the shorter.
@@ -82,7 +84,8 @@ def not_text(path: str, error: UnicodeDecodeError) -> TableError:
 
 def sample_of(path: str, content: bytes, encoding: str) -> str:
     """The first lines."""
-    start = content[:SAMPLE_BYTES]
+    lines = re.match(rb"(?:[^\r\n]*[\r\n]+){,%d}" % _LEAST_LINES, content)
+    start = content[: max(SAMPLE_BYTES, lines.end() if lines else 0)]
     if len(content) > len(start) and b"\n" in start:
         start = start[: start.rindex(b"\n") + 1]
     try:

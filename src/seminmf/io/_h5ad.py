@@ -1,4 +1,4 @@
-"""H5AD, the files of AnnData, read with h5py alone: X, names of features, notes on samples."""
+"""H5AD, the files of AnnData, read without anndata: X, names of features, notes on samples."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._hdf5 import File
 from .._optional import need
 from .._words import counted
 from ..sources.opening import stored_as
@@ -18,8 +19,8 @@ from ._table import Format, Raw, TableError
 @guarded("an H5AD file")
 def read_h5ad(path: str, format: Format) -> Raw:
     """``X`` with the names of ``var`` and the columns of ``obs``."""
-    h5py = need("h5py", "H5AD files")
-    with h5py.File(path, "r") as file:
+    need("h5py", "H5AD files")
+    with File(path) as file:
         if "X" not in file:
             raise TableError(f"{path} has no X; save the AnnData object with its matrix.")
         matrix = _matrix(path, file["X"])

@@ -21,8 +21,8 @@ Lines = list[list[str]]
 
 
 def width_of(lines: Lines) -> int:
-    """How many values most lines have."""
-    return Counter(len(line) for line in lines).most_common(1)[0][0]
+    """How many values most lines have; none if there are no lines."""
+    return max(Counter(len(line) for line in lines).most_common(1), default=(0, 0))[0]
 
 
 def beside_table(

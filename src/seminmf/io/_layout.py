@@ -65,7 +65,7 @@ def split(text: str, delimiter: str) -> tuple[Lines, list[tuple[int, int]]]:
             if len(found) >= SAMPLE_LINES:
                 break
     except csv.Error:
-        pass  # what there is tells enough; pandas will say what is wrong
+        pass  # a value of enormous length: not the delimiter, or pandas will say what is wrong
     return found, places
 
 
@@ -83,6 +83,11 @@ def find_layout(
     """
     check_decimal(decimal)
     chosen, lines, places = _delimited(text, delimiter)
+    if not lines:
+        raise TableError(
+            f"its first value has more than {csv.field_size_limit():,} characters; is the "
+            "delimiter right (--delimiter), and is every quotation mark closed?"
+        )
     values = [v for line in lines[1:] or lines for v in line]
     marks = find_marks(values, chosen, decimal)
     outside, remarks = beside_table(lines, marks, gaps)
@@ -184,7 +189,7 @@ def named(titles: Sequence[str]) -> tuple[list[str], list[str]]:
         return names, []
     columns = counted(len(changed), "column")
     old, new = changed[0]
-    return names, [f"{columns} with a name that others have got a number: {old!r} became {new!r}"]
+    return names, [f"{columns} renamed, because others have the same name: {old!r} became {new!r}"]
 
 
 def unique(names: list[str]) -> list[str]:

@@ -100,8 +100,17 @@ def _between_thousands(values: list[str], decimal: str) -> _Between:
 
 
 def _marked(values: Iterable[str], mark: str) -> list[str]:
-    digits = re.compile(rf"[+-]?[\d.,{re.escape(mark)}]+")
-    return [v for v in values if mark in v and digits.fullmatch(v.replace(_MINUS, "-"))]
+    """Those with the mark that are numbers by some marks: 27.06.2024 and 192.168.0.1 are not."""
+    forms = [
+        form
+        for decimal, other in _OTHER.items()
+        for form in (_plain(decimal), _grouped(decimal, other), _grouped(decimal, mark))
+    ]
+    return [v for v in values if mark in v and _fits(forms, v.replace(_MINUS, "-"))]
+
+
+def _fits(forms: Iterable[re.Pattern[str]], text: str) -> bool:
+    return any(form.fullmatch(text) for form in forms)
 
 
 def _thousands(values: list[str], decimal: str) -> str | None:

@@ -6,12 +6,11 @@ Whatever a reader of another library stumbles over becomes a `TableError` that n
 from __future__ import annotations
 
 import functools
-import os
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
+from .._memory import available
 from ._table import TableError, name_of
 
 _Rest = ParamSpec("_Rest")
@@ -21,23 +20,9 @@ _Reader = Callable[Concatenate[str, _Rest], _Result]
 _PIECE = 2**24
 
 
-def _available() -> int:
-    """Bytes that this process may still take."""
-    import resource
-
-    try:
-        words = Path("/proc/meminfo").read_text(encoding="ascii").split()
-        free = 1024 * int(words[words.index("MemAvailable:") + 1])
-        used = os.sysconf("SC_PAGE_SIZE") * int(Path("/proc/self/statm").read_text().split()[0])
-    except (OSError, ValueError):  # pragma: no cover - not Linux
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    most = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return free if most == resource.RLIM_INFINITY else min(free, most - used)
-
-
 def check_room(path: str, needed: int) -> None:
     """Refuse what does not fit in memory; some files of a few bytes claim terabytes."""
-    room = _available()
+    room = available()
     if needed > room:
         raise TableError(
             f"{path} says that it holds {needed / 1e9:,.1f} GB when unpacked, and there are "

@@ -102,24 +102,24 @@ class FactorKMeans(
 ):
     """Factorize X ≈ V Uᵀ, then cluster the samples by k-means, as the factorization sees them.
 
-    Scales and angles of codes mean nothing by themselves: V and U can share them in many ways. So
-    two samples are as far apart as their reconstructions, ‖U(v_i − v_j)‖, whichever the factorizer
-    (``metric="reconstruction"``; in numbers, k-means of V(UᵀU)^½). With ``refine=True`` neighbours
-    have a say, if the model has looked for neighbours itself (`GraphSemiNMF` or `L21SemiNMF`,
-    unless ``graph`` is a matrix), and if a sample and its neighbours are not more than there are
-    samples per cluster:
+    Scales and angles of codes mean nothing by themselves, because V and U can share them in many
+    ways. So the distance of two samples is that of their reconstructions, ‖U(v_i − v_j)‖, for every
+    factorizer (``metric="reconstruction"``; it is computed as k-means of V(UᵀU)^½). With
+    ``refine=True`` neighbours have a say, if the model has found them itself (`GraphSemiNMF` or
+    `L21SemiNMF`, unless ``graph`` is a matrix), and if a sample and its neighbours are no more than
+    there are samples per cluster:
 
-    - *What parts leave out* is added along the leading directions in which neighbours were looked
-      for, times the share of its averages over neighbours that is in common to them: k parts around
-      the origin describe k − 1 directions, and may miss one that parts clusters.
-    - *Drawn in*: who is c times as far from the middle of the data as is usual, and from its
-      neighbours as well, is moved in to c^(1/5) times, so that no outlier takes a cluster for
-      itself. A group stays where it is, however far out.
+    - *What the parts leave out* is added along the leading directions in which neighbours were
+      searched, as much of it as neighbours have in common: k parts around the origin describe k − 1
+      directions, and may miss one that separates clusters.
+    - *Drawn in*: a sample that is c times as far from the middle of the data as is usual, and also
+      far from its neighbours, is moved in to c^(1/5) times, so that no outlier gets a cluster of
+      its own. A group stays where it is, however far out.
     - *Averaged*: each sample is replaced by its mean with its neighbours, twice.
 
-    Without neighbours samples are drawn in by their distance from the middle alone.
+    Without neighbours, samples are drawn in by their distance from the middle alone.
 
-    Classes of hardly more samples than there are neighbours are better left unaveraged:
+    If classes have hardly more samples than there are neighbours, averages blur them: use
     ``refine=False``. The paper's procedure, k-means of V, is ``metric="codes", refine=False``.
 
     Parameters
@@ -128,7 +128,7 @@ class FactorKMeans(
         A factorization such as `L21SemiNMF`; it is cloned, not changed. One that has no
         ``components_`` is clustered by its codes.
     n_clusters : int or None, default=None
-        Number of clusters; None takes the factorizer's ``n_components``, as the paper does.
+        Number of clusters; None means the factorizer's ``n_components``, as in the paper.
     random_state : int, RandomState or None, default=None
         For k-means, and for the factorizer if it has no ``random_state`` of its own.
     metric : {"reconstruction", "codes"}, default="reconstruction"
@@ -150,8 +150,8 @@ class FactorKMeans(
     refinement_ : {"averaged", "none"}
         Whether samples were averaged over neighbours.
     seed_ : int or None
-        With it as ``random_state`` the fit comes back: the one that was given, or the one that was
-        drawn where none was. None if ``random_state`` is a RandomState.
+        The seed that was given, or drawn if none was; as ``random_state`` it repeats the fit. None
+        if ``random_state`` is a RandomState.
     n_features_in_ : int
         Number of features seen in fit.
 
@@ -241,7 +241,7 @@ class FactorKMeans(
 
     @once
     def kmeans_(self) -> KMeans:
-        """The clusters for who goes on with scikit-learn."""
+        """The clusters as an object of scikit-learn."""
         check_is_fitted(self)
         # A fit to the centres sets what scikit-learn keeps for itself; then comes what was found.
         model = KMeans(n_clusters=len(self._centres), init=self._centres, n_init=1, max_iter=1)

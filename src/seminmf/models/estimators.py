@@ -1,49 +1,21 @@
 """The factorizations as scikit-learn estimators: parameters, and which parts they stand for.
 
-X (n × m) ≈ V Uᵀ with codes V (n × k) ≥ 0 and basis U (m × k); ``components_`` is Uᵀ.
+Parameters are fields: ``__init__`` follows from these, and scikit-learn reads it.
 """
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from .._files import PathLike
 from ..problem.losses import Loss, Norm
 from ..problem.penalties import CodesPenalty
 from .docs import documented
 from .streaming import _Streaming
 
-if TYPE_CHECKING:
-    from ..solve.loop import Callback
-
-
-# Parameters are fields: ``__init__`` follows from these, and scikit-learn reads it.
-
-
-@dataclass(eq=False, repr=False)
-class _PlainFactorization(_Streaming):
-    """Parameters that all models have."""
-
-    n_components: int = 2
-    _: KW_ONLY
-    solver: Literal["cd", "mu"] = "cd"
-    init: Any = "auto"
-    n_init: int = 1
-    max_iter: int = 200
-    tol: float = 1e-4
-    callback: Callback | None = None
-    checkpoint: PathLike | None = None
-    warm_start: bool = False
-    forgetting: float = 1.0
-    verbose: int | bool = 0
-    progress: bool = False
-    random_state: Any = None
-    max_memory: int | str | None = None
-
 
 @documented
-class NMF(_PlainFactorization):
+class NMF(_Streaming):
     """Non-negative matrix factorization: the baseline for non-negative data.
 
     Minimises ‖X − V Uᵀ‖²_F over U ≥ 0, V ≥ 0, for X ≥ 0.
@@ -53,7 +25,7 @@ class NMF(_PlainFactorization):
 
 
 @documented
-class SemiNMF(_PlainFactorization):
+class SemiNMF(_Streaming):
     """Semi-non-negative matrix factorization by least squares.
 
     Minimises ‖X − V Uᵀ‖²_F over U of any sign and V ≥ 0.
@@ -62,7 +34,7 @@ class SemiNMF(_PlainFactorization):
 
 @documented
 @dataclass(eq=False, repr=False)
-class GraphSemiNMF(_PlainFactorization):
+class GraphSemiNMF(_Streaming):
     """Semi-non-negative matrix factorization with a neighbour graph, by least squares.
 
     Minimises ‖X − V Uᵀ‖²_F + α Σ_{i<j} w_ij ‖v_i − v_j‖² + β Σ_j ‖u_j‖ + μ Σ_iq v_iq over U and

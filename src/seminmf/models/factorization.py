@@ -6,8 +6,8 @@ arithmetic here: `training` is imported when a fit begins, and with it the compi
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -41,25 +41,32 @@ def _graph_words(graph: dict[str, Any] | None) -> list[str]:
     return [found]
 
 
+@dataclass(eq=False, repr=False)
 class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
-    """What the four have in common."""
+    """What all have in common, with the parameters that all have."""
 
-    # What the class stands for, and what stands in for parameters that it does not have.
+    n_components: int = 2
+    _: KW_ONLY
+    solver: Literal["cd", "mu"] = "cd"
+    init: Any = "auto"
+    n_init: int = 1
+    max_iter: int = 200
+    tol: float = 1e-4
+    callback: Callback | None = None
+    checkpoint: PathLike | None = None
+    warm_start: bool = False
+    forgetting: float = 1.0
+    verbose: int | bool = 0
+    progress: bool = False
+    random_state: Any = None
+    max_memory: int | str | None = None
+
+    # What the class stands for.
     _parts: ClassVar[dict[str, Any]] = {
         "loss": SquaredNorm(), "graph_measure": SquaredNorm(), "nonnegative": False,
-        "alpha": 0.0, "beta": 0.0, "strength": 0.0, "graph": "auto", "n_neighbors": 5, "l1": 0.0,
-        "codes_penalty": None,
     }  # fmt: skip
 
     _remedies: ClassVar[dict[str, str]] = {"graph": REMEDY}
-
-    n_components: int
-    callback: Callback | None
-    checkpoint: PathLike | None
-    warm_start: bool
-    verbose: int | bool
-    progress: bool
-    max_memory: int | str | None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Factorize X.
@@ -80,35 +87,27 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self : object
         """
         with or_as_before(self):
-            if is_dask_array(X):
-                return self._fit_distributed(X, sample_weight)
-            X = check_samples(self, X, self.max_memory)
+            X = check_samples(self, X, self.max_memory, lazy=True)
             weights = check_weights(sample_weight, X)
             with watched(self) as callback:
                 settings, seed = self._seeded(self._settings(callback))
-                from .training import train
-
-                if self.checkpoint is None:
-                    trained = train(X, settings, weights)
-                else:
-                    from .resuming import resumable
-
-                    with resumable(type(self).__name__, settings, X, weights) as settings:
-                        trained = train(X, settings, weights)
+                trained = self._trained(X, settings, weights)
             self._keep(trained, weights)
             self.seed_ = seed
             return self
 
-    def _fit_distributed(self, X: Any, sample_weight: Any) -> Self:
-        weights = check_weights(sample_weight, X)
-        with watched(self) as callback:
-            settings, seed = self._seeded(self._settings(callback))
-            from .distributed import train_on_dask
+    def _trained(self, X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
+        if is_dask_array(X):
+            from .distributed import train_on_dask as train
+        else:
+            from .training import train
 
-            trained = train_on_dask(X, settings, weights)
-        self._keep(trained, weights)
-        self.n_features_in_, self.seed_ = X.shape[1], seed
-        return self
+        if self.checkpoint is None or is_dask_array(X):
+            return train(X, settings, weights)
+        from .resuming import resumable
+
+        with resumable(type(self).__name__, settings, X, weights) as settings:
+            return train(X, settings, weights)
 
     def _seeded(self, settings: Settings) -> tuple[Settings, int | None]:
         """Settings with a seed that is known, if that can be, and the seed."""
@@ -118,13 +117,14 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return replace(settings, random_state=seed) if known else settings, seed
 
     def _settings(self, callback: Callback | None = None) -> Settings:
-        from .settings import PARAMETERS, Settings
+        from .settings import Settings
 
+        before = None
+        if check_flag("warm_start", self.warm_start) and hasattr(self, "codes_"):
+            before = self.components_.T, self.codes_
         # scikit-learn's get_params would read the signature of __init__ each time.
-        known = {**self._parts, **vars(self), "callback": callback}
-        return Settings(
-            **{name: known[name] for name in PARAMETERS}, before=self._factors_to_go_on_from()
-        )
+        known = {**self._parts, **vars(self), "callback": callback, "before": before}
+        return Settings.among(known)
 
     def _keep(self, trained: Trained, weights: FloatArray | None) -> None:
         solution = trained.solution
@@ -139,8 +139,8 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.n_iter_ = len(solution.history)
         self.kkt_residual_ = solution.kkt_residual
         self.converged_ = solution.status.name == "CONVERGED"
-        self.alpha_, self.beta_, self.l1_ = trained.alpha, trained.beta, trained.mu
-        self.strength_ = trained.strength
+        plan, self.strength_ = trained.plan, trained.strength
+        self.alpha_, self.beta_, self.l1_ = plan.alpha, plan.beta, plan.mu
         self.loss_ = solution.problem.loss
         self._projector = trained.projector
         self._links, self._member = trained.links, trained.member
@@ -149,11 +149,6 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._outlier_reference = None
         if hasattr(self, "stability_"):
             del self.stability_  # that of another fit
-
-    def _factors_to_go_on_from(self) -> tuple[FloatArray, FloatArray] | None:
-        if not check_flag("warm_start", self.warm_start) or not hasattr(self, "codes_"):
-            return None
-        return self.components_.T, self.codes_
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> FloatArray:
         """Factorize X and return the codes V; the same as ``fit(X).codes_``.
@@ -186,11 +181,11 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         codes : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
+        X = check_samples(self, X, self.max_memory, reset=False, lazy=True)
         if is_dask_array(X):
             from .distributed import lazy_codes
 
             return lazy_codes(X, self._projector)
-        X = check_samples(self, X, self.max_memory, reset=False)
         return self._projector.codes(X)
 
     def outlier_scores(self, X: Any) -> FloatArray:

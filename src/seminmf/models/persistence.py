@@ -12,6 +12,7 @@ under the name of `_TRAINING`, and finds the same neighbours.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from copy import copy
 from importlib import import_module, metadata
 from textwrap import shorten
@@ -23,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._files import PathLike
 from ..problem import losses, penalties  # noqa: F401 - so that their classes are known
-from ..problem.parts import Part
+from ..problem.parts import Part, name_in_files
 from .container import (
     FORMAT_VERSION,
     Arrays,
@@ -34,8 +35,8 @@ from .container import (
 from .validation import check_choice, check_integer
 
 _CLASSES: dict[str, type[Saveable]] = {}
-# Modules with classes of the package. They import this one, and are imported when a file names a
-# class that is not known yet: opening a file may be the first thing that is done.
+# Modules with classes of the package. They import this one, and are imported before a file is
+# unpacked: opening one may be the first thing that is done.
 _DEFINING = (".estimators", ".clustering", ".preparation")
 # Under which name the samples stand that a search for neighbours was fitted to.
 _TRAINING = "training"
@@ -74,7 +75,9 @@ class Saveable:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if not cls.__name__.startswith("_"):
-            _CLASSES[cls.__name__] = cls
+            _CLASSES[name_in_files(cls)] = cls
+            # Files from before that had no modules; a class of ours keeps its name.
+            _CLASSES.setdefault(cls.__name__, cls)
 
     def save(
         self,
@@ -109,7 +112,7 @@ class Saveable:
         arrays = Arrays()
         header = {
             "seminmf": package_version(),
-            "class": type(self).__name__,
+            "class": name_in_files(type(self)),
             "model": _pack_model(model, arrays, ""),
             "notes": _pack(notes or {}, arrays, "notes"),
         }
@@ -186,16 +189,16 @@ def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any]]:
         notes = _unpack(header["notes"], arrays)
         if not isinstance(notes, dict):
             raise ValueError("notes are not a dict")
-    except _UnknownClassError as error:
-        raise ModelFileError(
-            f"{path} holds a {error}, which this version of seminmf does not know; it was written "
-            f"by seminmf {header.get('seminmf', '?')}: upgrade seminmf."
-        ) from None
-    except _UnknownPartError as error:
-        raise ModelFileError(
-            f"{path} holds a model with the loss or penalty {error}, which is not one of seminmf's "
-            "own: import the module that defines it before you load the model."
-        ) from None
+    except _UnknownError as error:
+        what, name = error.args
+        reason = (
+            "which is not one of seminmf's own: import the module that defines it before you load "
+            "the model."
+            if "." in name
+            else "which this version of seminmf does not know; it was written by seminmf "
+            f"{header.get('seminmf', '?')}: upgrade seminmf."
+        )
+        raise ModelFileError(f"{path} holds {what} {name}, {reason}") from None
     except Exception as error:  # whatever a stranger's file makes us stumble over is its fault
         raise ModelFileError(
             f"{path} is not a valid model file of format {FORMAT_VERSION}: "
@@ -204,12 +207,15 @@ def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any]]:
     return model, notes
 
 
-class _UnknownClassError(Exception):
-    """A class that is not known here."""
+class _UnknownError(Exception):
+    """A class that is not known here: what it is of, and its name."""
 
 
-class _UnknownPartError(Exception):
-    """A loss or a penalty that is not known here."""
+def _found(name: str, known: Mapping[str, type], what: str) -> Any:
+    """The class of this name."""
+    if name not in known:
+        raise _UnknownError(what, name)
+    return known[name]
 
 
 def package_version(package: str = "seminmf") -> str:
@@ -260,7 +266,7 @@ def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
     if isinstance(value, Part) or _is_search(value):
         kind, name = "$neighbours", type(value).__name__
         if isinstance(value, Part):
-            kind, name = "$part", value.name_in_files()
+            kind, name = "$part", name_in_files(type(value))
         parameters = {
             name: _pack(item, arrays, f"{where}.{name}", remedy)
             for name, item in value.get_params(deep=False).items()
@@ -295,7 +301,7 @@ def _pack_model(model: Any, arrays: Arrays, where: str) -> dict[str, Any]:
     state = None
     if any(_is_fitted_name(name) for name in vars(model)):
         state = _pack(model._saved_state(), arrays, where + "state")
-    return {"class": type(model).__name__, "parameters": parameters, "state": state}
+    return {"class": name_in_files(type(model)), "parameters": parameters, "state": state}
 
 
 def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
@@ -327,12 +333,11 @@ def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
     if kind == "$model":
         return _unpack_model(content, arrays)
     if kind in ("$part", "$neighbours"):
-        ours = kind == "$part"
-        known: dict[str, Any] = {**Part.known} if ours else _searches()
-        if content not in known:
-            raise _UnknownPartError(content) if ours else _UnknownClassError(content)
-        parameters = {name: _unpack(item, arrays) for name, item in value["parameters"].items()}
-        return known[content](**parameters)
+        if kind == "$part":
+            cls = _found(content, Part.known, "a model with the loss or penalty")
+        else:
+            cls = _found(content, _searches(), "a")
+        return cls(**{name: _unpack(item, arrays) for name, item in value["parameters"].items()})
     raise ValueError(f"{kind!r} is not a kind of value")
 
 
@@ -344,18 +349,10 @@ def _fitted(values: dict[str, Any], packed: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _class(name: str) -> type[Saveable]:
-    if name not in _CLASSES:
-        for module in _DEFINING:
-            import_module(module, __package__)
-    try:
-        return _CLASSES[name]
-    except KeyError:
-        raise _UnknownClassError(name) from None
-
-
 def _unpack_model(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    cls: Any = _class(packed["class"])
+    for module in _DEFINING:
+        import_module(module, __package__)
+    cls = _found(packed["class"], _CLASSES, "a")
     parameters = {name: _unpack(value, arrays) for name, value in packed["parameters"].items()}
     model = cls(**parameters)
     if packed["state"] is not None:

@@ -19,10 +19,10 @@ from ..data import Stream
 from ..data.samples import checksum
 from ..solve.checkpoint import Checkpoint
 from .persistence import package_version
-from .settings import PARAMETERS, Settings
+from .settings import NAMES, Settings
 
 # They do not change the result, or are described otherwise.
-_ASIDE = ("callback", "checkpoint", "random_state")
+_ASIDE = ("callback", "checkpoint", "random_state", "before")
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def resumable(
     fit = {
         "version of seminmf": package_version(),
         "model": model,
-        **{name: told(getattr(checked, name)) for name in PARAMETERS if name not in _ASIDE},
+        **{name: told(getattr(checked, name)) for name in NAMES if name not in _ASIDE},
         "random_state": told(settings.random_state),
         "last fit to go on from": told(checked.before),
         "X": f"{'sparse' if sp.issparse(X) else 'dense'} {X.shape} {X.dtype}",

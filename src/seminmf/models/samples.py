@@ -18,7 +18,7 @@ from .._words import counted
 from ..sources.adapters import check_table
 from ..sources.opening import source_of
 from .gaps import find_gaps
-from .validation import DTYPES, check_batch, check_memory
+from .validation import DTYPES, MOST_APART, check_batch, check_memory
 
 # What NumPy says of something that it cannot make numbers of.
 _NO_NUMBERS = re.compile(
@@ -29,20 +29,27 @@ _TIMES = re.compile(r"date|time|duration", re.IGNORECASE)
 
 
 def check_samples(
-    estimator: Any, X: Any, max_memory: Any = None, *, reset: bool = True, gaps: bool = False
-) -> Any:
+    estimator: Any, X: Any, max_memory: Any = None, *, reset: bool = True, gaps: bool = False,
+    lazy: bool = False,
+) -> Any:  # fmt: skip
     """X as ``fit`` takes it, or with ``reset=False`` as ``transform`` does.
 
-    Arrays and what scikit-learn makes arrays of; and sources, which are not read here. With
-    ``gaps`` values may be NaN or infinite.
+    Arrays and what scikit-learn makes arrays of; and sources, which are not read here, nor are Dask
+    arrays, where there may be ``lazy`` ones. With ``gaps`` values may be NaN or infinite.
     """
-    if is_dask_array(X):
+    if is_dask_array(X) and not lazy:
         # scikit-learn would bring it into memory as a whole.
         raise ValueError(
             f"{type(estimator).__name__} does not take Dask arrays here. Fit a factorization, such "
             "as L21SemiNMF, to X and go on with its codes_, or pass X.compute() if that fits in "
             "memory."
         )
+    if is_dask_array(X):
+        from ..distributed.dask import check_array
+
+        check_array(X)
+        _note_features(estimator, X.shape, None, reset)
+        return X
     most = check_memory(max_memory)
     source = source_of(X, mapped=most is not None)
     if source is not None:
@@ -80,7 +87,7 @@ def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> An
         _check_finite(found, getattr(estimator, "feature_names_in_", None))
     if new:
         _check_size(found, getattr(estimator, "_unit", None))
-    return _narrow(found)
+    return found
 
 
 def _check_table(X: Any) -> None:
@@ -208,36 +215,30 @@ def refuse_elsewhere(X: Any, method: str, example: str) -> None:
         )
 
 
-def _narrow(X: Any) -> Any:
-    """CSR with indices of 32 bits where these are enough: k-means and others take no wider ones."""
-    wide = sp.issparse(X) and X.indices.dtype != np.int32
-    if not wide or max(X.nnz, *X.shape) >= 2**31:
-        return X
-    parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return type(X)(parts, shape=X.shape)
-
-
 def given(X: Any) -> Any:
     """What `check_samples` has returned, for another estimator to check."""
     return getattr(X, "source", X)
 
 
 def _check_source(estimator: Any, source: Any, max_memory: int | None, reset: bool) -> Any:
-    """A stream, with what scikit-learn would have noted or compared."""
     from ..data import Stream
 
     check_table("X", source.shape, source.dtype)
-    n, m = source.shape
-    if n < (2 if reset else 1) or m < 1:
+    _note_features(estimator, source.shape, getattr(source, "names", None), reset)
+    return Stream(source, max_memory)
+
+
+def _note_features(estimator: Any, shape: tuple[int, int], names: Any, reset: bool) -> None:
+    """What scikit-learn would note, or compare, of samples that are not in memory."""
+    (n, m), least = shape, 2 if reset else 1
+    if n < least or m < 1:
         raise ValueError(
-            f"X has {counted(n, 'sample')} and {counted(m, 'feature')}; at least "
-            f"{2 if reset else 1} and 1 are needed."
+            f"X has {counted(n, 'sample')} and {counted(m, 'feature')}; at least {least} and 1 are "
+            "needed."
         )
-    names = getattr(source, "names", None)
     if reset:
         estimator.n_features_in_ = m
-        if hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
+        vars(estimator).pop("feature_names_in_", None)
         if names is not None:
             estimator.feature_names_in_ = np.asarray(names, dtype=object)
     elif m != estimator.n_features_in_:
@@ -252,7 +253,6 @@ def _check_source(estimator: Any, source: Any, max_memory: int | None, reset: bo
                 f"X has other features than the fit: column {other[0]} is {names[other[0]]!r}, and "
                 f"was {estimator.feature_names_in_[other[0]]!r}."
             )
-    return Stream(source, max_memory)
 
 
 def _is_taken(estimator: Any, X: Any, least: int) -> bool:
@@ -272,11 +272,19 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
     # Of the samples only their number matters, which no source has to be read for.
     rows = np.broadcast_to(np.zeros(1), (X.shape[0], 1))
     with _numbers("sample_weight", sample_weight):
+        if np.ndim(sample_weight) == 0:  # at which scikit-learn does not look
+            sample_weight = np.full(X.shape[0], sample_weight)
         weights: FloatArray = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
     if not weights.any():  # which scikit-learn refuses itself from version 1.8 on
         raise ValueError("sample_weight must have at least one non-zero number.")
+    least, most = MOST_APART[4 if X.dtype == np.float32 else 8]
+    if not least < weights.max() < most:
+        raise ValueError(
+            f"sample_weight has numbers up to {weights.max():g}, which is out of all proportion "
+            "to one. Divide it by that number: a common factor makes no difference to the parts."
+        )
     return weights
 
 

@@ -5,7 +5,7 @@ Imported when a fit begins: behind it are the numerics and their compiler.
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from .._types import FloatArray
 from ..data import Stream, divided, graph_size
+from ..data.samples import typical_length
 from ..problem.losses import Loss, loss_of
 from ..problem.penalties import L1, CodesPenalty
 from ..problem.strength import (
@@ -36,13 +37,6 @@ class Settings:
     """An estimator's parameters, and the parts its class stands for."""
 
     n_components: Any
-    alpha: Any
-    beta: Any
-    strength: Any
-    graph: Any
-    n_neighbors: Any
-    l1: Any
-    codes_penalty: Any
     solver: Any
     init: Any
     n_init: Any
@@ -51,12 +45,25 @@ class Settings:
     callback: Callback | None
     checkpoint: Any
     random_state: Any
+    max_memory: Any
     loss: Any
     graph_measure: Loss
     nonnegative: bool
-    max_memory: Any
-    before: tuple[FloatArray, FloatArray] | None = None
+    before: tuple[FloatArray, FloatArray] | None
     """Basis and codes of the last fit, to go on from."""
+    # What not all models have as parameters.
+    alpha: Any = 0.0
+    beta: Any = 0.0
+    strength: Any = 0.0
+    graph: Any = "auto"
+    n_neighbors: Any = 5
+    l1: Any = 0.0
+    codes_penalty: Any = None
+
+    @classmethod
+    def among(cls, known: dict[str, Any]) -> Settings:
+        """Those of an estimator, among everything that is known of it."""
+        return cls(**{name: known[name] for name in NAMES if name in known})
 
     def checked(self, shape: tuple[int, int], dtype: Any) -> Settings:
         """The same with every value checked against the shape of the data."""
@@ -125,9 +132,12 @@ class Settings:
         scale = size**self.loss.power
         check.check_proportion("alpha", self.alpha, scale, dtype)
         check.check_proportion("beta", self.beta, scale / size, dtype)
+        if self.codes_penalty is not None:
+            name = "l1" if self.l1 > 0 else "codes_penalty.strength"
+            check.check_strength_of_penalty(name, self.codes_penalty.strength, dtype)
         check.check_start_proportion(self.init, size, dtype)
 
-    def check_loss(self, length: float, dtype: Any, given: Loss) -> None:
+    def _check_loss(self, length: float, dtype: Any, given: Loss) -> None:
         """For X with typical samples of this length; ``given`` is the loss in the units of users.
 
         A scale of the loss far below them makes it depend on what is not told from zero: of
@@ -200,6 +210,17 @@ class Settings:
         mu, beta = resolve_penalty(self.codes_penalty, given_as, beta, free, units)
         return alpha, beta, mu
 
+    def first_plan(self, squares: FloatArray, share: FloatArray | None, given: Loss) -> Plan:
+        """`plan` for samples with these squares and weights, with what there is to say about it;
+        ``given`` is the loss in the units of users.
+        """
+        total = float(len(squares) if share is None else share.sum())
+        units = Units(total, typical_length(squares, share), self.loss.power)
+        self._check_loss(units.length, squares.dtype, given)
+        plan = self.plan(units)
+        check.warn_if_lopsided(plan.alpha, plan.beta, plan.mu)
+        return plan
+
     def plan(self, units: Units) -> Plan:
         """What to fit; if the strength is left to the data, with weights as if they could be
         explained as a whole, and a way to those for what can be.
@@ -223,18 +244,14 @@ class Settings:
         return self._weights(units, automatic_strength(loss, units.length, spread, residual, power))
 
 
-# Which of the settings an estimator has as parameters, or a class stands for.
-PARAMETERS = tuple(field.name for field in fields(Settings) if field.default is MISSING)
+NAMES = tuple(field.name for field in fields(Settings))
 
 
 def _in_units_of_x(callback: Callback, unit: float, scale: float) -> Callback:
     """A callback that sees a fit to X / unit as one to X."""
 
     def wrapped(progress: Progress) -> object:
-        def factors() -> tuple[FloatArray, FloatArray]:
-            basis, codes = progress.factors()
-            return basis * basis.dtype.type(unit), codes
-
-        return callback(replace(progress, objective=scale * progress.objective, factors=factors))
+        seen = progress.through(lambda basis, codes: (basis * basis.dtype.type(unit), codes))
+        return callback(replace(seen, objective=scale * progress.objective))
 
     return wrapped

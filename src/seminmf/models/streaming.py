@@ -24,7 +24,6 @@ _FIRST_TOL, _FIRST_ITERATIONS = 1e-6, 1000
 class _Streaming(_Factorization):
     """A factorization that can also be made batch by batch."""
 
-    forgetting: float
     _memory: Memory | None = None
 
     @property

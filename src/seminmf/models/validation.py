@@ -74,24 +74,17 @@ def check_estimator(name: str, value: Any, method: str) -> None:
         )
 
 
-# Units of memory as people write them.
-_UNITS = {"": 1, "b": 1, **{
-    prefix + unit: base**power
-    for power, prefix in enumerate("kmgt", 1)
-    for unit, base in (("b", 1000), ("ib", 1024))
-}}  # fmt: skip
-
-
 def check_memory(max_memory: Any) -> int | None:
-    """A number of bytes, also one with a unit."""
+    """A number of bytes, also one with a unit as people write them."""
     if max_memory is None:
         return None
     size: Any = max_memory
     if isinstance(max_memory, str):
-        found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", max_memory.lower())
-        size = None
-        if found is not None and found[2] in _UNITS and found[1].count(".") <= 1:
-            size = float(found[1]) * _UNITS[found[2]]
+        pattern = r"\s*(\d+\.?\d*|\.\d+)\s*(?:([kmgt])(i?))?b?\s*"
+        found, size = re.fullmatch(pattern, max_memory.lower()), None
+        if found is not None:
+            base, power = 1024 if found[3] else 1000, " kmgt".index(found[2] or " ")
+            size = float(found[1]) * base**power
     valid = isinstance(size, Real) and not isinstance(size, bool)
     if not valid or not 1 <= float(size) < 2**62:
         raise ValueError(
@@ -201,6 +194,15 @@ def check_proportion(name: str, value: Any, unit: float, dtype: Any) -> None:
         raise ValueError(
             f'{name}={value:g} is out of all proportion to X. Leave it at "auto", which sets it '
             "from `strength`, or rescale X."
+        )
+
+
+def check_strength_of_penalty(name: str, value: float, dtype: Any) -> None:
+    """That of a penalty on the codes: it has no unit, and one that is too small does no harm."""
+    if value >= MOST_APART[dtype.itemsize][1]:
+        raise ValueError(
+            f"{name}={value:g} is out of all proportion: of 1 on, hardly any code is left. Take a "
+            "smaller one."
         )
 
 
@@ -314,5 +316,5 @@ def warn_if_lopsided(alpha: float, beta: float, mu: float) -> None:
             f"scale of the factors. Give both a positive value (only their product matters), "
             f'leave both at "auto", or set both to zero.',
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )

@@ -125,7 +125,7 @@ def _fault(value: Any, weight: Any, numbers: tuple[float, ...]) -> str:
     weights = measures().measure_lengths(block, t, None, 0.0)[1]
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         return "its weight must be a finite number, not negative, for every length."
-    if not weights.any():
+    if not (weights > measures().LEAST_WEIGHT[8]).any():
         return "its weight is zero for every length, so that nothing would be fitted."
     if (np.diff(weights) > 1e-9 * weights[:-1]).any():
         return (

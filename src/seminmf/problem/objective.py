@@ -31,6 +31,8 @@ from .penalties import CodesPenalty
 # Sizes of the largest entry of a factor, by the bytes of a number, whose squares are in range by a
 # wide margin.
 _ORDINARY = {8: (2.0**-200, 2.0**200), 4: (2.0**-30, 2.0**30)}
+# The largest scale between factors, by the bytes of their numbers.
+_MOST_SCALE = {8: 1e100, 4: 1e30}
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,8 @@ class Objective:
         least, most = _ORDINARY[basis.itemsize]
         if largest == 0 or all(least <= size <= most for size in (largest, code or 1.0)):
             return self, basis, codes, 1.0
-        unit = power_of_two(sqrt(largest / code) if code > 0 else largest)
+        unit = sqrt(largest / code) if code > 0 else largest
+        unit = power_of_two(within_range(unit, 1.0, basis.itemsize))
         floors, scale = self.floors, 1 / unit
         floors = Floors(floors.residual, floors.edge * unit, floors.basis / unit)
         number = basis.dtype.type(unit)
@@ -169,6 +172,13 @@ class Objective:
             cancellation=float(cancellation),
         )
         return Terms(self, dtype, cancellation, structure, (loss, graph, penalty))
+
+
+def within_range(change: float, before: float, itemsize: int) -> float:
+    """A change of scale, or as much of it as leaves factors of that type in range after those
+    ``before``; penalties far from each other ask for more."""
+    most = _MOST_SCALE[itemsize]
+    return min(max(1 / most, before * change), most) / before
 
 
 def _balance(terms: list[tuple[float, float]], opposite: float) -> float:

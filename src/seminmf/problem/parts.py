@@ -24,6 +24,12 @@ _STEP, _APART = 1e-5, 1e-3
 _NUMBERS = (int, float, np.number)
 
 
+def name_in_files(cls: type) -> str:
+    """The name of a class; with its module, if that is not one of this package."""
+    ours = cls.__module__.startswith("seminmf.")
+    return cls.__qualname__ if ours else f"{cls.__module__}.{cls.__qualname__}"
+
+
 class Part(BaseEstimator):
     """Functions of one number and of the object's attributes, which they name as arguments."""
 
@@ -32,13 +38,7 @@ class Part(BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        Part.known[cls.name_in_files()] = cls
-
-    @classmethod
-    def name_in_files(cls) -> str:
-        """The name of the class; with its module, if that is not one of this package."""
-        ours = cls.__module__.startswith(f"{__package__}.")
-        return cls.__qualname__ if ours else f"{cls.__module__}.{cls.__qualname__}"
+        Part.known[name_in_files(cls)] = cls
 
     value: Callable[..., float]
     """What it adds to the objective: a static method."""

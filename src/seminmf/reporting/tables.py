@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..experiments.models import LABELS, PAPER_K, WEAKER
+from ..experiments.models import FIXED, LABELS, PAPER_K
 from ..experiments.paper import noisy_uspst, paper_table
 from .document import Cell, Table
 from .figures import NAMES
@@ -84,7 +84,8 @@ def defaults_table(rows: list[Row], dataset: str) -> Table:
             for model in ("L21 SNF", "GR SNF", "SNF")
         ),
         *(
-            (f"{LABELS[model]}, strength {WEAKER:g}", select(rows, setting="weaker", model=model))
+            (f"{LABELS[model]}, strength {strength:g}", select(rows, setting=setting, model=model))
+            for setting, strength in FIXED.items()
             for model in ("L21 SNF", "GR SNF")
         ),
         (LABELS["k-means"], select(rows, model="k-means")),

@@ -20,7 +20,7 @@ from .._types import FloatArray
 from ..data import CANCELLATION, LazyCompression, Rule, Space, Statistics, Subspace
 from ..graph.prepared import NeighbourGraph
 from ..problem.basis import Basis, BasisRule, LeastSquaresBasis
-from ..problem.objective import Floors, Objective, Terms
+from ..problem.objective import Floors, Objective, Terms, within_range
 from ..problem.stationarity import kkt_residual_of
 from .checkpoint import State
 
@@ -270,6 +270,7 @@ class Descent:
             change = self.objective.best_scale(
                 found.graph_penalty, found.codes_penalty, found.basis_penalty
             )
+            change = within_range(change, self.scale, self.space.engine.dtype.itemsize)
             self.objective = self.objective.rescaled(change)
             self.scale *= change
         self.value = self._value(self._current)

@@ -353,20 +353,24 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
                 keeper = Keeper(checkpoint, around)
             state = None if found is None else found["run"]
             solution = run(descent, plan.stopping, plan.callback, number, keeper, state)
-            if best is None or solution.rank < best.rank:
-                solution.kkt_residual = descent.kkt_residual()
-            del descent
-            found = None
+            finish = None
             if plan.solver == "cd":
                 finish = Finish(
                     scheme, graph, share, objective, plan.length, beginning.nothing, plan.stopping,
                     plan.callback,
                 )  # fmt: skip
+            better = best is None or solution.rank < best.rank
+            frozen = finish is not None and finish.frozen(solution)
+            if better and not frozen and (finish is None or finish.leaves(solution)):
+                solution.kkt_residual = descent.kkt_residual()
+            del descent
+            found = None
+            if finish is not None and frozen:
                 solution = finish.thaw(solution, number)
             if best is None or solution.rank < best.rank:
                 best = solution
         assert best is not None
-        if plan.solver == "cd":
+        if finish is not None:
             finish.drop_parts(best)
             if graph is None:
                 finish.polish(best)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import inf, isfinite
 
@@ -51,6 +51,12 @@ class Progress:
     start: int
     factors: Callable[[], tuple[FloatArray, FloatArray]] = field(repr=False)
     """Call it for copies of the present (basis, codes)."""
+
+    def through(
+        self, change: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+    ) -> Progress:
+        """The same with other factors, which are made when they are asked for."""
+        return replace(self, factors=lambda: change(*self.factors()))
 
 
 Callback = Callable[[Progress], object]

@@ -20,7 +20,8 @@ from .loop import Callback, Stopping
 
 # Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
 RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
-# Shorter samples than this share of a typical one count as so long in the weights of the SVD start.
+# Shorter samples than this share of a typical one count as so long in the weights of the SVD start:
+# where weights are summed up, a sample of zeros must not count for more than all others.
 SHORTEST = 1e-3
 # Differences of the objective below this share of what it is for V = 0 mean nothing, and lengths
 # below this share of a typical one have no digits; keyed by bytes per number.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .. import _hdf5
 from .._optional import need
 from .adapters import ArraySource, FileSource, MatrixSource, ParquetSource, Source
 
@@ -44,12 +45,11 @@ def open_source(path: Any, key: str | None = None) -> Source:
     if suffix == ".npy":
         return FileSource.of_npy(place)
     if suffix in (".h5", ".hdf5", ".h5ad"):
-        h5py = need("h5py", "HDF5 files")
+        key = "X" if suffix == ".h5ad" and key is None else key
         try:
-            file = h5py.File(place, "r")
-        except OSError as error:
+            return _of_group(str(path), _hdf5.File(place), key)
+        except (OSError, MemoryError, KeyError, IndexError, TypeError) as error:
             raise ValueError(f"{path} is not an HDF5 file, or is damaged: {error}") from None
-        return _of_group(str(path), file, "X" if suffix == ".h5ad" and key is None else key)
     raise ValueError(
         f"{path}: unknown kind of file; known are .npy, .parquet, .h5, .hdf5, .h5ad, and folders "
         "of Zarr or of Parquet files. Others are read as a whole, without max_memory."
@@ -64,7 +64,7 @@ def _of_group(path: str, node: Any, key: str | None) -> Source:
     """An array of a file or folder that may have several."""
     names = None
     if not hasattr(node, "dtype"):
-        tables = [name for name in node if _is_table(node[name])]
+        tables = [name for name in node if _is_table(node.get(name))]
         if key is None and len(tables) != 1:
             known = ", ".join(map(repr, tables)) or "none"
             raise ValueError(f"{path} has {len(tables)} tables; say which with key: {known}.")
@@ -99,6 +99,8 @@ def stored_as(node: Any) -> tuple[str, Any]:
 
 
 def _is_table(node: Any) -> bool:
+    if node is None:  # a link that leads nowhere
+        return False
     if hasattr(node, "dtype"):
         return len(node.shape) == 2
     return stored_as(node)[0].startswith("csr")

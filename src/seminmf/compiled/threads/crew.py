@@ -170,6 +170,9 @@ class Crew:
         number, helpers, function, parts = present
         if number != last and place < helpers:
             call, rooms, arguments = parts
+            before = int(self._bell[0])
+            if before < number:  # who comes before its leader would be turned away
+                _watch(self._bell, before, _OFFERS)
             function(call, number, rooms[1 + place], *arguments)
             # Not to be kept alive by one who only watches.
             del present, parts, call, rooms, arguments

@@ -74,7 +74,7 @@ def report(
     title: str | None = None,
     command: str | None = None,
 ) -> Report:
-    """Make a page about a fitted model: map, parts, who uses them, typical samples, outliers, data.
+    """Make a page about a fitted model: a map, the parts, typical samples, outliers, the data.
 
     Parameters
     ----------

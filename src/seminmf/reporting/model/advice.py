@@ -10,6 +10,8 @@ from .markup import count, number, own, percent, text
 
 # Twice as many parts that explain so much more of the squares, as a share, are worth a try.
 _WORTH = 0.1
+# A mean that makes up so much of the squares hides what samples differ in.
+_COMMON = 0.9
 # Parts that are less like those of other starts are not certain.
 _STABLE = 0.8
 # So many names stand in a sentence.
@@ -92,6 +94,16 @@ def _explained(found: Findings) -> list[str]:
     told: list[str] = []
     if not np.isfinite(ours) or not best.any():
         return told
+    common = found.overview.common
+    positive = found.subject.factorizer.__sklearn_tags__().input_tags.positive_only
+    if common > _COMMON and not positive:
+        rest = max(0.0, 1 - (1 - ours) / (1 - common)) if common < 1 else 0.0
+        told.append(
+            f"<strong>A common mean.</strong> {percent(common, 1)} of the squares is the mean of "
+            f"the columns, which all samples share; the parts explain {percent(rest)} of what they "
+            'differ in. Look at that alone with <code>Standardized(model, how="center")</code> '
+            "(<code>--standardize center</code>)."
+        )
     most, twice = float(best[min(k, len(best)) - 1]), float(best[min(2 * k, len(best)) - 1])
     if twice - most > _WORTH:
         told.append(
@@ -101,11 +113,20 @@ def _explained(found: Findings) -> list[str]:
             f"{percent(twice)}. If the rest is not noise, try a larger <code>n_components</code> "
             "(<code>-k</code>)."
         )
-    if most - ours > _WORTH:
+    # Parts that are only added reach any directions but one of their number, if nothing holds them.
+    surely = float(best[min(k - 1, len(best)) - 1]) if k > 1 else 0.0
+    if surely - ours > _WORTH and not positive:
         told.append(
-            f"<strong>Held back.</strong> {count(k)} directions could explain {percent(most)} of "
-            f"the squares, these parts explain {percent(ours)}: the penalties are strong. Where "
+            f"<strong>Held back.</strong> {counted(k, 'part')} can explain {percent(surely)} of "
+            f"the squares and more, these explain {percent(ours)}: the penalties are strong. Where "
             "the fit to the data matters more than clusters, try a smaller <code>strength</code>."
+        )
+    elif most - ours > _WORTH and not positive:
+        told.append(
+            f"<strong>One more part?</strong> {counted(k, 'direction')} can explain "
+            f"{percent(most)} of the squares; {'this part explains' if k == 1 else 'these explain'}"
+            f" {percent(ours)}. Parts that are never subtracted may need one more to describe as "
+            f"much: try {count(k + 1)} (<code>n_components</code>, <code>-k</code>)."
         )
     return told
 
@@ -113,11 +134,20 @@ def _explained(found: Findings) -> list[str]:
 def _parts(found: Findings) -> list[str]:
     fitted = found.subject.factorizer
     told: list[str] = []
-    k, off = len(fitted.components_), len(fitted.components_) - fitted.n_active_
+    k, m = fitted.components_.shape
+    off = k - fitted.n_active_
+    if k >= m:
+        told.append(
+            f"<strong>As many parts as columns.</strong> {counted(k, 'part')} for "
+            f"{counted(m, 'column')} can describe nearly any data, and so "
+            f"{'says' if k == 1 else 'say'} little about these. Choose fewer "
+            "(<code>n_components</code>, <code>-k</code>)."
+        )
     if off:
         told.append(
-            f"<strong>Parts that are not needed.</strong> {count(off)} of {count(k)} parts are "
-            f"zero; <code>n_components={fitted.n_active_}</code> gives as much."
+            f"<strong>Parts that are not needed.</strong> {count(off)} of {count(k)} parts "
+            f"{'is' if off == 1 else 'are'} zero; <code>n_components={fitted.n_active_}</code> "
+            "gives as much."
         )
     stability = getattr(fitted, "stability_", None)
     if stability is not None:

@@ -179,12 +179,13 @@ def _distribution(
         places = marks
     edges = np.linspace(low, high if high > low else low + 1, 49)
     heights, _ = np.histogram(scaled, edges)
+    usual, _ = np.histogram(scaled[~(values > threshold)], edges)
     tallest = max(int(heights.max()), 1)
     frame = Frame(edges[0], edges[-1], 0, tallest)
     body = frame.grid([t for t in ticks(0, tallest, 4) if t == int(t)])
     sides, tops = frame.across(edges), frame.up(heights)
     for place in np.flatnonzero(heights):
-        kind = "out" if (edges[place] + edges[place + 1]) / 2 > at else "in"
+        kind = "in" if usual[place] else "out"
         body += (
             f'<rect class="{kind}" x="{sides[place] + 0.5:.1f}" y="{tops[place]:.1f}" '
             f'width="{sides[place + 1] - sides[place] - 1:.1f}" '

@@ -61,7 +61,7 @@ class Cluster:
     most: IntArray
     least: IntArray
     parts: IntArray
-    """The parts of which its centre has most."""
+    """The parts that make up most of its centre."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +116,7 @@ def find(about: Subject) -> Findings:
     """Look at a fitted model."""
     fitted = about.factorizer
     codes, parts = (np.asarray(f, dtype=np.float64) for f in (fitted.codes_, fitted.components_))
+    lengths = np.linalg.norm(parts, axis=1)
     outliers = _outliers(np.asarray(outlier_scores(fitted, about.X), dtype=np.float64))
     residuals = np.asarray(fitted.residuals_, dtype=np.float64)
     inside = ~outliers.flagged
@@ -123,13 +124,13 @@ def find(about: Subject) -> Findings:
     root = metric_root(fitted, codes.shape[1])
     distances = np.linalg.norm(codes @ root - (centres @ root)[cluster_of], axis=1)
     clusters = tuple(
-        _cluster(number, centres[number], cluster_of == number, inside, distances)
+        _cluster(number, centres[number] * lengths, cluster_of == number, inside, distances)
         for number in range(len(centres))
         if (cluster_of == number).any()
     )
     unit = unit_of(max(map(abs, entry_range(about.X))), about.X.dtype)
     squares = row_squares(divided(about.X, unit)).astype(np.float64) * unit**2
-    weights = codes * np.linalg.norm(parts, axis=1)
+    weights = codes * lengths
     spent = weights.sum(axis=0, dtype=np.float64)
     total = weights.sum(axis=1, keepdims=True)
     listed = [outliers.ranked, *(c.most for c in clusters), *(c.least for c in clusters)]

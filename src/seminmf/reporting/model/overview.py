@@ -51,12 +51,13 @@ class Overview:
     best: FloatArray
     """Share of the squares that the best 1, 2, … directions of the samples that are no outliers
     explain, measured on some of them; no factorization explains more."""
+    common: float
+    """Share of the squares of the same samples that is their mean."""
 
 
 def look_over(about: Subject, inside: NDArray[np.bool_]) -> Overview:
-    return Overview(
-        _columns(about.raw, about.raw_names), far_scales(about.raw), _best_shares(about, inside)
-    )
+    best, common = _shares(about, inside)
+    return Overview(_columns(about.raw, about.raw_names), far_scales(about.raw), best, common)
 
 
 def _columns(X: Any, names: tuple[str, ...]) -> Columns:
@@ -83,14 +84,16 @@ def _measured(X: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
     return low, mean, high, spread, zeros, (~present).sum(axis=0), naming
 
 
-def _best_shares(about: Subject, inside: NDArray[np.bool_]) -> FloatArray:
+def _shares(about: Subject, inside: NDArray[np.bool_]) -> tuple[FloatArray, float]:
     rows = np.flatnonzero(inside) if inside.any() else np.arange(len(inside))
     some = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MEASURED)).astype(int))]
     X = about.rows(some)
     small = X @ X.T if len(X) <= X.shape[1] else X.T @ X
     squares = np.maximum(np.linalg.eigvalsh(small)[::-1], 0)
     total = float(squares.sum())
-    return np.cumsum(squares) / total if total > 0 else np.zeros(len(squares))
+    if total == 0:
+        return np.zeros(len(squares)), 0.0
+    return np.cumsum(squares) / total, float(len(X) * (X.mean(axis=0) ** 2).sum() / total)
 
 
 def overview_section(about: Subject, seen: Overview) -> str:

@@ -53,7 +53,7 @@ def parts_section(found: Findings) -> str:
         words += f"Of {count(m)} features those are shown that are largest in size."
     off = int((~parts.any(axis=1)).sum())
     if off:
-        words += f" {count(off)} of them are switched off, that is zero, and not shown."
+        words += f" {count(off)} of them {'is' if off == 1 else 'are'} zero, and not shown."
     stability = getattr(about.factorizer, "stability_", None)
     if stability is not None:
         words += (

@@ -44,8 +44,8 @@ def _sample_images(found: Findings, samples: IntArray, rebuilt: bool = False) ->
 
 def typical_section(found: Findings) -> str:
     words = (
-        "Nearest to and farthest from the centre of each cluster, with the distance of their codes "
-        "from it. Clusters are numbered as on the map."
+        "Nearest to and farthest from the centre of each cluster, with the distance of their "
+        "reconstructions from it. Clusters are numbered as on the map."
     )
     if found.outliers.count:
         words += " Outliers, which have a table of their own, are left out."

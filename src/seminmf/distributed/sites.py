@@ -1,9 +1,9 @@
-"""Where the rows lie: with one shard in this process, or with one on each worker of a Dask cluster.
+"""Where the rows lie: at one site in this process, or at one on each worker of a Dask cluster.
 
-A `Shard` holds rows and whatever functions have left there. Functions go to all shards at once:
-`Shards.each` leaves what they make where it is made, under a name (`Held`), and `Shards.gather`
-brings it here, in the order of the shards. Of what lies with the shards, each function gets what
-its own shard has.
+A `Site` holds rows and whatever functions have left there. Functions go to all sites at once:
+`Sites.each` leaves what they make where it is made, under a name (`Held`), and `Sites.gather`
+brings it here, in the order of the sites. Of what lies at the sites, each function gets what
+its own site has.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class WorkerLostError(RuntimeError):
 
 
 class Reference(NamedTuple):
-    """What a shard holds under this name."""
+    """What a site holds under this name."""
 
     name: str
 
 
-HERE = Reference("shard")
-"""The shard itself."""
+HERE = Reference("site")
+"""The site itself."""
 
 
-class Shard:
+class Site:
     """Rows of X on one worker, and what functions leave beside them.
 
     Parameters
@@ -97,21 +97,21 @@ def stacked(parts: Sequence[Any]) -> Any:
 
 
 class Held:
-    """Something that lies with the shards under a name, as long as somebody here has this."""
+    """Something that lies at the sites under a name, as long as somebody here has this."""
 
-    def __init__(self, shards: Shards, name: str) -> None:
-        self.shards, self.name = shards, name
-        weakref.finalize(self, shards.gone.append, name).atexit = False
+    def __init__(self, sites: Sites, name: str) -> None:
+        self.sites, self.name = sites, name
+        weakref.finalize(self, sites.gone.append, name).atexit = False
 
     def __mul__(self, factor: Any) -> Held:
-        return self.shards.each(np.multiply, self, factor)
+        return self.sites.each(np.multiply, self, factor)
 
     def copy(self) -> Held:
-        return self.shards.each(np.copy, self)
+        return self.sites.each(np.copy, self)
 
 
 class Own(NamedTuple):
-    """An argument that is another one for each shard."""
+    """An argument that is another one for each site."""
 
     parts: Sequence[Any]
 
@@ -119,8 +119,8 @@ class Own(NamedTuple):
 _Kind = TypeVar("_Kind", bound=Held)
 
 
-class Shards:
-    """All shards of a fit."""
+class Sites:
+    """All sites of a fit."""
 
     def __init__(self, size: int) -> None:
         self._size, self._names = size, count()
@@ -130,7 +130,7 @@ class Shards:
         return self._size
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> Held:
-        """Have each shard keep what a function makes of its arguments."""
+        """Have each site keep what a function makes of its arguments."""
         return self.each_as(Held, function, *arguments)
 
     def each_as(self, kind: type[_Kind], function: Callable[..., Any], *arguments: Any) -> _Kind:
@@ -140,7 +140,7 @@ class Shards:
         return kind(self, name)
 
     def gather(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """What a function finds with each shard."""
+        """What a function finds at each site."""
         return self._send(function, arguments, None)
 
     def _send(
@@ -151,7 +151,7 @@ class Shards:
         return self.run([(function, part, keep, gone) for part in own])
 
     def run(self, orders: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """What `Shard.run` returns for the order of each shard."""
+        """What `Site.run` returns for the order of each site."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -160,31 +160,31 @@ class Shards:
 
 
 def _sent(argument: Any, number: int) -> Any:
-    """What goes to a shard in the place of an argument."""
+    """What goes to a site in the place of an argument."""
     if isinstance(argument, Own):
         return argument.parts[number]
     return Reference(argument.name) if isinstance(argument, Held) else argument
 
 
-class OwnShards(Shards):
-    """One shard, in this process."""
+class OwnSites(Sites):
+    """One site, in this process."""
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, site: Site) -> None:
         super().__init__(1)
-        self._shard = shard
+        self._site = site
 
     def run(self, orders: Sequence[tuple[Any, ...]]) -> list[Any]:
-        return [self._shard.run(*orders[0])]
+        return [self._site.run(*orders[0])]
 
     def close(self) -> None:
-        self._shard.close()
+        self._site.close()
 
 
-class DaskShards(Shards):
-    """Shards as actors, one on each of some workers: they stay there from call to call."""
+class DaskSites(Sites):
+    """Sites as actors, one on each of some workers: they stay there from call to call."""
 
     def __init__(self, client: Any, workers: list[str], calls: list[Any]) -> None:
-        """``calls`` are the futures that make the shards; while they live, the actors do."""
+        """``calls`` are the futures that make the sites; while they live, the actors do."""
         super().__init__(len(calls))
         self.workers, self._calls = workers, calls
         wait_for(client, workers, calls)
