@@ -220,7 +220,7 @@ class Rows:
         """
         now, phi, reached = self._current, self._run.phi, self._reached
         squares = engine.squares if self._numbering is None else engine.squares[self._numbering]
-        if (now.residuals**2 <= CANCELLATION[engine.dtype.itemsize] * squares).any():
+        if (now.residuals**2 < CANCELLATION[engine.dtype.itemsize] * squares).any():
             return False
         self.enter(engine, terms)
         self._show(now, basis, omega)
