@@ -87,7 +87,7 @@ def test_the_typical_length_is_the_median_of_those_above_zero(count: int) -> Non
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("size", "count"), [(1, 1), (2, 1), (2, 2), (40, 7), (40, 40), (90, 7)])
-def test_leadingeigenvectors(size: int, count: int, dtype: Any) -> None:
+def test_leading_eigenvectors(size: int, count: int, dtype: Any) -> None:
     X = data(120, size, seed=size)
     moment = (X.T @ X).astype(dtype)
     found = eigenvectors(moment, count)
@@ -102,7 +102,7 @@ def test_leadingeigenvectors(size: int, count: int, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 30])
-def testeigenvectors_of_one_eigenvalue(size: int) -> None:
+def test_eigenvectors_of_one_eigenvalue(size: int) -> None:
     """Any orthonormal basis of the space will do."""
     for symmetric in (np.zeros((size, size)), np.eye(size), np.ones((size, size))):
         found = eigenvectors(symmetric, 2)
@@ -111,7 +111,7 @@ def testeigenvectors_of_one_eigenvalue(size: int) -> None:
         np.testing.assert_allclose(symmetric @ found, values * found, atol=1e-13 * size)
 
 
-def test_noeigenvectors_of_infinity() -> None:
+def test_no_eigenvectors_of_infinity() -> None:
     with pytest.raises(ValueError, match="infs or NaNs"):
         eigenvectors(np.full((3, 3), np.inf), 2)
 
