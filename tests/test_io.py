@@ -489,6 +489,20 @@ def test_odd_columns_of_parquet(tmp_path: Path) -> None:
     }
 
 
+def test_offsets_beyond_the_text_of_a_feather_file(tmp_path: Path) -> None:
+    """Arrow follows them: the interpreter crashed."""
+    arrow, feather = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.feather")
+    table = arrow.table({"a": [1.0, 2.0, 3.0], "name": arrow.array(["abc", "de", "f"])})
+    path = tmp_path / "t.feather"
+    feather.write_feather(table, path, compression="uncompressed")
+    offsets, others = (np.array(o, "<i4").tobytes() for o in ([0, 3, 5, 6], [0, 3, 2**30, 6]))
+    content = path.read_bytes()
+    assert content.count(offsets) == 1
+    path.write_bytes(content.replace(offsets, others))
+    with pytest.raises(TableError, match="is not a Feather file, or is damaged"):
+        read_table(path)
+
+
 def test_damaged_h5ad(tmp_path: Path) -> None:
     path = write_h5ad(tmp_path / "t.h5ad", NUMBERS[:3])
     with pytest.raises(TableError, match=r"X is \(3, 3\), but obs has 4 entries"):

@@ -608,6 +608,7 @@ CHANGES: list[tuple[Callable[[dict[str, Any], Members], object], str]] = [
     (lambda h, m: m.update({_container.HEADER: b"[" * 10**6}), "its header: RecursionError"),
     (lambda h, m: m.update({_container.HEADER: b"\xff"}), "its header: UnicodeDecodeError"),
     (lambda h, m: h["model"].update({"class": "Forest"}), "a Forest, which this version"),
+    (lambda h, m: h["model"].update({"class": 7}), "a 7, which this version"),
     (lambda h, m: h["model"]["parameters"].update(trees=3), "unexpected keyword argument 'trees'"),
     (lambda h, m: state(h).update(fit=3), "'fit' is not the name of a fitted attribute"),
     (lambda h, m: state(h).update(__class__=3), "'__class__' is not the name"),

@@ -25,6 +25,7 @@ from helpers import CLASSES, GRAPH_MODELS, Array, converging_or_not, make
 from seminmf import FactorKMeans, GraphSemiNMF, L21SemiNMF, SemiNMF
 from seminmf.datasets import add_outliers
 from seminmf.metrics import majority_accuracy, nmi
+from seminmf.models.averages import lengths
 from seminmf.models.reading import Reading, metric_root
 from seminmf.solve.projection import Placed
 
@@ -198,6 +199,12 @@ def test_clusters_behind_each_other_stay_apart(m: int, shares: tuple[float, ...]
     X[:, 0] += np.array([0, 15, 45])[y]
     labels = FactorKMeans(L21SemiNMF(3), random_state=0).fit_predict(X - X.mean(axis=0))
     assert adjusted_rand_score(y, labels) > 0.98
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e-120, 1.0, 1e250])
+def test_lengths_of_any_size(scale: float) -> None:
+    rows = np.array([[3.0, 4.0], [0.0, 0.0], [5.0, 12.0]])
+    np.testing.assert_allclose(lengths(rows * scale) / scale, [5, 0, 13], rtol=1e-12)
 
 
 def test_the_middle_is_where_distances_are_least() -> None:

@@ -561,6 +561,25 @@ def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
         model.fit(open_source(path))
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_of_a_file_that_has_become_shorter_are_gone(order: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    with path.open("wb") as stream:
+        np.save(stream, np.asarray(X, order=order))
+    source = open_source(path)
+    assert source.shape == X.shape
+    with path.open("r+b") as stream:
+        stream.truncate(path.stat().st_size - X.nbytes // 2)
+    assert source.shape == (N // 2, M)
+
+
+def test_blocks_begin_where_stored_blocks_do(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("x", data=X, chunks=(70, 3))
+    assert open_source(tmp_path / "x.h5").bounds.tolist() == [*range(0, N, 70), N]
+
+
 def test_an_error_of_the_source_is_told() -> None:
     class Broken(Counted):
         def read(self, start: int, stop: int) -> Any:

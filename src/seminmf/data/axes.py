@@ -66,7 +66,7 @@ def eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
     size = len(symmetric)
     # What SciPy's eigh does around it takes as long for a few dozen features.
     _, found, _, _, failure = _EIGENVECTORS[symmetric.itemsize](
-        symmetric, range="I", il=size - count + 1, iu=size, lower=1
+        np.asarray_chkfinite(symmetric), range="I", il=size - count + 1, iu=size, lower=1
     )
     if failure != 0:
         raise np.linalg.LinAlgError(f"no eigenvectors of {size} × {size} sums were found")

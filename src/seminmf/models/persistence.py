@@ -194,7 +194,7 @@ def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any]]:
         reason = (
             "which is not one of seminmf's own: import the module that defines it before you load "
             "the model."
-            if "." in name
+            if "." in str(name)
             else "which this version of seminmf does not know; it was written by seminmf "
             f"{header.get('seminmf', '?')}: upgrade seminmf."
         )
