@@ -114,8 +114,9 @@ def _noise(cases: Cases) -> str:
         for case, v in cases.items()
     ]
     return (
-        "Tables as the first ones with other noise, of 0.3 and 0.6 of the signal, k 3 and 8, candidates 1 to 15. "
-        "What features have in common is foretold like a part, and no number of parts is found "
+        "Tables as the first ones with other noise, of 0.3 and 0.6 of the signal, k 3 and 8, "
+        "candidates 1 to 15. What features have in common is foretold like a part, and no number "
+        "of parts is found "
         "where noise is like that:\n\n" + _table("noise | right | interval covers", lines)
     )
 
