@@ -1,4 +1,4 @@
-"""Engines: the only code that reads entries of X, and the state of its rows in a run."""
+"""Engines, the only code that reads entries of X, and the state of its rows during a run."""
 
 from .compression import TOGETHER, LazyCompression, Space
 from .engine import Engine, entry_range, in_parts, squares_of

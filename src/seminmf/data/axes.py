@@ -1,6 +1,6 @@
-"""The directions along which samples are long: leading axes of X, whose rows may be weighted.
+"""Leading directions of X, optionally with weighted rows.
 
-A run starts from them (`solve.starts`), and neighbours are looked for in them (`features`).
+A run starts from them (`solve.starts`), and neighbours are searched in them (`features`).
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from scipy.linalg import lapack
 from .._types import FloatArray
 from .engine import Engine
 
-# Up to this many samples or features the axes come from the exact eigenvectors of a Gram matrix,
-# beyond from a randomised range finder with so many extra directions and passes.
+# Up to this many samples or features, the axes are exact eigenvectors of a Gram matrix; beyond that
+# they come from a randomised range finder with this many extra directions and power passes.
 EXACT_SIZE, OVERSAMPLING, POWER_PASSES = 300, 6, 2
 _EIGENVECTORS = {8: lapack.dsyevr, 4: lapack.ssyevr}
-# For directions that are the same each time: equal data have equal scales and neighbours.
+# The default seed is fixed: equal data get equal scales and neighbours.
 SEED = 0
 
 Axes = tuple[FloatArray, FloatArray]
-"""Orthonormal directions A, and the scores X A."""
+"""Orthonormal directions A (m × r) and the scores X·A (n × r)."""
 
 
 def exact(engine: Engine) -> bool:
-    """Whether nothing is drawn for the leading directions."""
+    """Whether the leading directions are computed without random numbers."""
     return engine.n_features <= EXACT_SIZE
 
 
@@ -31,10 +31,10 @@ def leading_axes(
     engine: Engine, rank: int, weights: FloatArray, rng: np.random.RandomState | None = None,
     *, more: bool = False,
 ) -> Axes:  # fmt: skip
-    """Leading directions of the rows weighted by √``weights``, and the scores along them.
+    """Leading directions of the rows scaled by √``weights``, and their scores.
 
-    There are ``rank`` or more; with ``more`` a few more if there can be, the last less exact.
-    Where they have to be drawn and there is no ``rng``, they are the same each time.
+    At most ``rank`` directions if they are exact; with ``more`` up to `OVERSAMPLING` additional,
+    less accurate ones. Random directions use a fixed seed unless ``rng`` is given.
     """
     n, m = engine.n_samples, engine.n_features
     width = min(rank + OVERSAMPLING, n, m)
@@ -43,7 +43,7 @@ def leading_axes(
         axes = eigenvectors(moment, width if more else min(rank, width))
         return axes, engine.times(axes.astype(engine.dtype, copy=False))
     if few_samples(engine):
-        # From X·Xᵀ, which is smaller: good to half the digits, which is enough for a start.
+        # From X·Xᵀ, which is smaller: accurate to half the digits, enough for a start.
         roots = np.sqrt(weights.astype(np.float64))[:, None]
         vectors = eigenvectors(roots * engine.gram * roots.T, width if more else min(rank, width))
         axes = engine.adjoint_times((roots * vectors).astype(engine.dtype))
@@ -62,9 +62,9 @@ def leading_axes(
 
 
 def eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
-    """Eigenvectors of the largest eigenvalues, largest first."""
+    """Eigenvectors of the ``count`` largest eigenvalues, as columns, largest first."""
     size = len(symmetric)
-    # What SciPy's eigh does around it takes as long for a few dozen features.
+    # scipy.linalg.eigh spends as long on checks around this call for a few dozen features.
     _, found, _, _, failure = _EIGENVECTORS[symmetric.itemsize](
         np.asarray_chkfinite(symmetric), range="I", il=size - count + 1, iu=size, lower=1
     )
@@ -74,6 +74,6 @@ def eigenvectors(symmetric: FloatArray, count: int) -> FloatArray:
 
 
 def few_samples(engine: Engine) -> bool:
-    """Whether directions are found faster from products of samples than from those of features."""
+    """Whether X·Xᵀ is the cheaper way to the directions than Xᵀ·X."""
     few = engine.n_samples <= EXACT_SIZE and engine.n_samples < engine.n_features
     return few and engine.whole

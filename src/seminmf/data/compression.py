@@ -4,10 +4,10 @@ The loss and the lengths of the basis vectors do not change under rotations of f
 the basis lies in the row space of X. With X = L Qᵀ (L n × n, Q with orthonormal columns) the whole
 factorization may therefore run on L, and U = Q Ũ at the end (fact 7 of the theory page).
 
-L is the Cholesky factor of X Xᵀ where the samples are far enough from being dependent for that to
-keep its digits, and otherwise comes from Householder reflections, which cost several times as much.
-How many iterations a fit will need nobody knows, so `LazyCompression` waits until those made have
-cost as much: whenever the fit ends, it has taken at most twice the time of the better choice.
+L is the Cholesky factor of X Xᵀ where X Xᵀ is conditioned well enough to keep its digits; otherwise
+it comes from Householder reflections, which cost several times as much. Nobody knows beforehand how
+many iterations a fit needs, so `LazyCompression` compresses once the iterations made have cost as
+much as compressing would: a fit never takes more than twice the time of the better choice.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ import scipy.linalg as la
 from .._types import FloatArray
 from .engine import Engine
 
-# Iterations on X that fits come to which are made together, such as a path of 20 strengths. Waiting
-# for so many to pay is not worth it there.
+# From this many iterations expected on the same X (a path of 20 strengths, say), compress at once.
 TOGETHER = 60.0
-# The operations of a Householder factorization run this many times slower than those of products.
+# Operations of a Householder factorization take this many times as long as those of products.
 _SLOWDOWN = 2.5
-# The share by which L may differ from what exact arithmetic gives.
+# Largest relative error of L, against exact arithmetic.
 _ACCURACY = 1e-12
 
 
@@ -39,13 +38,13 @@ class Compression:
     lift: Callable[[FloatArray], FloatArray]
     """Q Ũ: the basis in the original features."""
     lower: Callable[[FloatArray], FloatArray]
-    """Qᵀ U: the part of a basis that lies in the row space of X."""
+    """Qᵀ U: coordinates of the component of a basis in the row space of X."""
 
 
 def by_gram(engine: Engine) -> Compression | None:
     """L from the Cholesky factorization of X Xᵀ; Q = Xᵀ L⁻ᵀ is never formed.
 
-    None where X Xᵀ is too near to singular for the factor to be accurate.
+    None if X Xᵀ is too close to singular for an accurate factor.
     """
     gram = engine.gram
     factor, failure = la.get_lapack_funcs("potrf", (gram,))(gram, lower=1, clean=1)
@@ -70,7 +69,7 @@ def by_gram(engine: Engine) -> Compression | None:
 
 
 def by_reflections(engine: Engine) -> Compression:
-    """L from Householder's reflections, accurate whatever X is."""
+    """L from Householder reflections, accurate for any X."""
     Q, triangle = la.qr(engine.storage.X.T, mode="economic", check_finite=False)
     return Compression(
         np.ascontiguousarray(triangle.T), lambda basis: Q @ basis, lambda basis: Q.T @ basis
@@ -79,35 +78,35 @@ def by_reflections(engine: Engine) -> Compression:
 
 @dataclass(frozen=True)
 class Space:
-    """The features in which a run works: those of X, or those of its compression."""
+    """The features a run works in: those of X, or those of its compression."""
 
     engine: Engine
     compression: Compression | None = None
 
     def lift(self, basis: FloatArray) -> FloatArray:
-        """A basis of this space in the features of X."""
+        """Convert a basis of this space to the features of X."""
         return basis if self.compression is None else self.compression.lift(basis)
 
     def lower(self, basis: FloatArray) -> FloatArray:
-        """The part of a basis of X that lies in this space."""
+        """Convert a basis in the features of X to this space, dropping what lies outside."""
         return basis if self.compression is None else self.compression.lower(basis)
 
 
 def _patience(n: int, m: int, k: int) -> tuple[float, float]:
-    """How many iterations on X cost as much as the two ways to compress it."""
+    """How many iterations on X cost as much as compressing it: by Cholesky, by reflections."""
     saved = 4.0 * n * (m - n) * k
     return m * n * n / saved, 2 * m * n * n * _SLOWDOWN / saved
 
 
 class LazyCompression:
-    """A compression that is made when it would have paid off by now."""
+    """A compression of X that is made as soon as the iterations without it have cost as much."""
 
     def __init__(self, engine: Engine, n_components: int) -> None:
         self._full = engine
         self._n_components = n_components
         self._waited = 0
         self.space: Space | None = None
-        """The compressed space, if it has been made."""
+        """The compressed space, once it has been made."""
         self._ways: list[tuple[float, Callable[[], Compression | None]]] = []
         n, m = engine.n_samples, engine.n_features
         if m > n and not engine.sparse and engine.whole:
@@ -122,7 +121,7 @@ class LazyCompression:
         return self.space is not None or len(self._ways) > 0
 
     def due(self) -> Space | None:
-        """Call once for each iteration that is about to be made on X itself."""
+        """The space if it is time to compress; call once before each iteration on X itself."""
         self._waited += 1
         for way in list(self._ways):
             patience, make = way
@@ -132,9 +131,9 @@ class LazyCompression:
         return self.space
 
     def at_once(self, iterations: float, *, gram_is_known: bool = False) -> Space | None:
-        """The compression without waiting, by a way that costs no more than so many iterations.
+        """The compression without waiting, if making it costs no more than so many iterations.
 
-        The cheap one costs next to nothing where X Xᵀ is known.
+        With X Xᵀ already known, the Cholesky factor costs next to nothing and is always tried.
         """
         while self.space is None and self._ways:
             patience, make = self._ways[0]
@@ -145,13 +144,13 @@ class LazyCompression:
         return self.space
 
     def state(self) -> dict[str, Any]:
-        """How long it has waited, which ways were tried, and whether the last one was found."""
+        """Iterations waited, how many ways are left to try, and whether a space was made."""
         return {
             "waited": self._waited, "left": len(self._ways), "made": self.space is not None,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on waiting as a new one for the same X; what was made is made again."""
+        """Continue from a `state` for the same X, making its compression again if it had one."""
         self._waited = state["waited"]
         tried = self._ways[: len(self._ways) - state["left"]]
         self._ways = self._ways[len(tried) :]

@@ -1,7 +1,7 @@
-"""Where X is cut into blocks, shards and chunks: the one place that decides it.
+"""Where X is cut into blocks, shards and chunks; nothing else decides it.
 
-A block is what stays in the cache between the two products with X, a shard is what has sums of its
-own, and a chunk is what an iteration with a graph finishes before it goes on.
+A block stays in the cache between the two products with X, a shard has sums of its own, and a chunk
+is finished by an iteration with a graph before the next one begins.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from .._types import IntArray
 from ..compiled.products import SKINNY
 from ..compiled.state import Cuts as Structure
 
-# A block of X stays in the cache between the two products, which want this many rows at least: ours
-# less (256 kB in double precision) than those of BLAS. Threads want so many blocks, ...
+# (entries, rows at least) of a block, which has to stay in the cache between the two products: 256
+# kB in double precision for our products; those of BLAS want longer blocks. Threads want this many
+# blocks at least, unless X has so few entries that cutting does not pay.
 _OWN_BLOCK, _BLAS_BLOCK = (2**15, 64), (2**18, 256)
 _FEWEST_BLOCKS = 8
-# ... but so few numbers are not worth cutting up.
 _SMALL = 2**15
-# Each shard of blocks has its own sums. Fixed by the shape of X alone, so that the order of the
+# Shards have sums of their own. Their number depends on the shape of X alone, so that the order of
 # additions, and with it every digit of the result, is the same for any number of threads.
 _MOST_SHARDS = 16
 # With more features than this the products take so long that chunks make no difference.
 _MOST_FEATURES_FOR_CHUNKS = 512
-# A chunk of a source is read as a whole, and twice as much of memory is the least for it: of wide
-# rows it has fewer shards, down to so many.
+# The most entries in a chunk of a source: chunks are read whole, and two of them have to fit into
+# memory. Chunks of wide rows have fewer shards, but no fewer than this.
 _CHUNK, _FEWEST_SHARDS = 2**22, 4
-# Numbers that Python visits at a time: more than a block, because a visit costs some microseconds.
+# Entries that Python visits at a time: more than a block, since each visit costs microseconds.
 _VISITED = 2**17
 
 
@@ -45,29 +45,29 @@ class Cuts:
 
     @once
     def structure(self) -> Any:
-        """The same for compiled code."""
+        """The same cuts for compiled code."""
         return Structure(
             blocks=self.blocks, shards=self.shards, chunks=self.chunks, begin=0, end=self.count
         )
 
     @property
     def count(self) -> int:
-        """Of chunks."""
+        """Number of chunks."""
         return len(self.chunks) - 1
 
     @property
     def bounds(self) -> IntArray:
-        """Of the chunks, in samples."""
+        """Bounds of the chunks, in samples."""
         return self.blocks[self.shards[self.chunks]]
 
     @property
     def most_shards(self) -> int:
-        """Of a chunk."""
+        """The most shards that a chunk has."""
         return largest_part(self.chunks)
 
     @property
     def longest(self) -> int:
-        """Samples of the longest block."""
+        """Samples in the longest block."""
         return largest_part(self.blocks)
 
 
@@ -78,13 +78,13 @@ def largest_part(bounds: IntArray) -> int:
 
 
 def _evenly(last: int, count: int) -> IntArray:
-    """Bounds of ``count`` parts of equal size, as far as possible, from 0 to ``last``."""
+    """Bounds that divide 0 to ``last`` into ``count`` ranges, as equal as possible."""
     # NumPy's linspace is slow beside a fit of small data, which is not cut.
     return np.array([0, last]) if count == 1 else np.linspace(0, last, count + 1).astype(np.int64)
 
 
 def pieces(count: int, step: int) -> list[slice]:
-    """Slices of so many things, each of ``step`` but the last, and of one at least."""
+    """Slices that divide ``count`` things into runs of ``step``; the last may be shorter."""
     step = max(step, 1)
     return [slice(first, min(first + step, count)) for first in range(0, count, step)]
 
@@ -104,14 +104,14 @@ def cut_rows(
 
 
 def cut_visits(start: int, stop: int, n_features: int) -> list[slice]:
-    """Samples of a chunk that Python visits together."""
+    """Slices of the samples from ``start`` to ``stop`` that Python visits one at a time."""
     n_samples = stop - start
     count = min(max(1, round(n_samples * n_features / _VISITED)), n_samples)
     return [slice(*ends) for ends in pairwise((start + _evenly(n_samples, count)).tolist())]
 
 
 def chunk_bounds(n_samples: int, n_features: int, n_components: int) -> IntArray:
-    """Where the chunks begin and end in which the samples of a graph are gone through."""
+    """Bounds, in samples, of the chunks in which an iteration with a graph visits X."""
     entries, fewest = _OWN_BLOCK
     count = 1
     if n_features <= min(_MOST_FEATURES_FOR_CHUNKS, SKINNY // n_components):
@@ -120,7 +120,7 @@ def chunk_bounds(n_samples: int, n_features: int, n_components: int) -> IntArray
 
 
 def cut_each_chunk(bounds: IntArray, count: int = _MOST_SHARDS) -> Cuts:
-    """As many shards for each of the chunks with these bounds, each of one block."""
+    """Cuts each of the chunks with these bounds into ``count`` shards of one block."""
     cuts = [np.linspace(*ends, count + 1)[:-1] for ends in pairwise(bounds)]
     blocks = np.append(np.concatenate(cuts), bounds[-1]).astype(np.int64)
     shards = np.arange(len(blocks))
@@ -128,10 +128,9 @@ def cut_each_chunk(bounds: IntArray, count: int = _MOST_SHARDS) -> Cuts:
 
 
 def cut_stream(n_samples: int, entries_per_row: int, n_features: int, n_components: int) -> Cuts:
-    """Chunks of samples that are in memory some at a time.
+    """Cuts of a source whose chunks are read some at a time.
 
-    However many are there at a time, they are cut in the same places: the digits of the result do
-    not depend on that.
+    They do not depend on how many chunks fit into memory, so neither do the digits of the result.
     """
     entries, _ = _OWN_BLOCK if n_features * n_components <= SKINNY else _BLAS_BLOCK
     rows = max(entries // entries_per_row, _OWN_BLOCK[1])

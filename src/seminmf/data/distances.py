@@ -1,4 +1,4 @@
-"""Distances of whole samples, from the middle and from what others say of them; spoilt samples."""
+"""Distances of samples from the median sample and from predictions; spoilt copies of samples."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from .._types import FloatArray, IntArray
 from .cutting import pieces
 from .storage import row_squares
 
-# Numbers per block, which stay in the cache.
+# Entries per block, which stay in the cache.
 _BLOCK_ENTRIES = 2**17
-# The middle of the data is the median of no more than so many samples, ...
+# The median is taken over no more than this many samples, drawn with a fixed seed.
 _MIDDLE_SAMPLES = 4096
-# ... the same each time.
 _SEED = 0
 
 
 def distances_from_middle(X: Any) -> FloatArray:
-    """Of each sample from the median of all, feature by feature."""
+    """Distance of each sample from the feature-wise median of the samples."""
     n, m = X.shape
     some = X
     if n > _MIDDLE_SAMPLES:
         some = X[np.sort(np.random.RandomState(_SEED).permutation(n)[:_MIDDLE_SAMPLES])]
-    # The upper of two medians; np.median takes ten times as long for both.
+    # The upper of the two middle values; np.median, which averages them, takes ten times as long.
     features, half = np.array(dense(some).T, order="C"), some.shape[0] // 2
     features.partition(half, axis=1)
     middle = features[:, half]
@@ -39,17 +38,19 @@ def distances_from_middle(X: Any) -> FloatArray:
 
 @dataclass(frozen=True)
 class Errors:
-    """X − W T: samples, and what others say that they should be."""
+    """Prediction errors X − W·T, where T holds samples and row i of W combines them into x̂_i."""
 
     samples: Any
     weights: Any
-    """Of the rows of T in what is said of each sample."""
+    """W, of shape (n_samples, rows of T)."""
     told: Any
+    """T."""
     lengths: FloatArray
+    """‖x_i − x̂_i‖ for each sample."""
 
     @classmethod
     def from_means(cls, X: Any, others: Any, near: IntArray) -> Errors:
-        """Each by the mean of those ``others`` whose numbers ``near`` has in its row."""
+        """Predict sample i by the mean of the rows ``near[i]`` of ``others``."""
         n, count = near.shape
         parts = np.full(near.size, 1 / count), near.ravel(), np.arange(0, near.size + 1, count)
         means = sp.csr_array(parts, shape=(n, others.shape[0]))
@@ -59,12 +60,12 @@ class Errors:
         return cls(X, means, others, lengths)
 
     def of(self, rows: IntArray) -> FloatArray:
-        """Those of some samples, in full."""
+        """The errors of some samples in all features."""
         foretold = dense(self.weights[rows] @ self.told)
         return np.asarray(dense(self.samples[rows]) - foretold, dtype=np.float64)
 
     def along(self, axes: FloatArray) -> FloatArray:
-        """Their coordinates, sample by sample."""
+        """The errors of all samples as coordinates along ``axes``."""
         own = self.samples @ axes
         if self.told.shape[0] > own.shape[0]:
             return np.asarray(own - (self.weights @ self.told) @ axes)
@@ -73,10 +74,10 @@ class Errors:
 
 
 def spoilt_copies(rows: Any, rng: np.random.RandomState) -> Any:
-    """Two copies of each sample that are not like it, stored as they are.
+    """Two spoilt copies of each sample, dense or CSR as the samples are.
 
-    In the first each number is that of another of the samples: what belongs together does not any
-    more. The second is twice as long.
+    In the first each feature is shuffled over the samples, which breaks what belongs together. The
+    second is twice as long.
     """
     samples = dense(rows)
     shuffled = samples[

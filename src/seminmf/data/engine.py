@@ -1,7 +1,7 @@
 """The engine of one machine: X held once, and visited by blocks of rows.
 
-Nobody else reads entries of X. Others ask for products with X, for a pass of a function over its
-rows, or begin a run (`Engine.begin`), whose rows and their state then belong to the engine.
+Nothing else reads entries of X. Callers ask for products with X or for a pass of a function over
+its rows, or begin a run (`Engine.begin`), whose rows and their state then belong to the engine.
 """
 
 from __future__ import annotations
@@ -26,46 +26,46 @@ from .stream import Stream, StreamStorage
 
 _Result = TypeVar("_Result")
 
-# Strips in which X·Xᵀ is calculated: as many for any number of threads, so that every digit is the
-# same, and none so narrow that BLAS becomes slow.
+# X·Xᵀ is computed in this many strips, for any number of threads, so that every digit is the same;
+# none is so narrow that BLAS becomes slow.
 _MOST_STRIPS, _STRIP_ROWS = 4, 128
-# Sparse rows with fewer entries count as so long: their products have some numbers too.
+# A sparse row counts as at least this many entries: its products have other costs as well.
 _FEWEST_ENTRIES = 16
-# Sums over all rows are made in so many parts, for any number of threads and of windows.
+# Sums over all rows have this many partial sums, for any number of threads and windows.
 _PARTS = 16
 
 
 def squares_of(X: Any) -> FloatArray:
-    """‖x_i‖² for each row of what an engine takes."""
+    """‖x_i‖² for each row of an array, CSR array or Stream."""
     return X.survey.squares if isinstance(X, Stream) else row_squares(X)
 
 
 def entry_range(X: Any) -> tuple[float, float]:
-    """The smallest and the largest entry of what an engine takes."""
+    """The smallest and the largest entry of an array, CSR array or Stream."""
     if isinstance(X, Stream):
         return X.survey.low, X.survey.high
     return Visited(X).range()
 
 
 def in_parts(X: Any) -> Iterable[Any]:
-    """The rows of a stream, some in memory at a time; those of others all at once."""
+    """The rows of a Stream chunk by chunk; those of an array all at once."""
     return X.parts() if isinstance(X, Stream) else (X,)
 
 
 class Engine:
-    """Holds X, dense, CSR or mapped from a file, and never copies it; or reads it window by window.
+    """X, dense, CSR or mapped from a file and not copied, or read window by window from a Stream.
 
     Parameters
     ----------
     X : array or CSR array of shape (n_samples, n_features), or Stream
     n_components : int
-        Number of columns in the products to come; only used to judge the work.
+        Columns of the products to come; only used to estimate the work.
     block_rows : int or None
         Rows in a block; None chooses by the size of the cache.
     squares : array of shape (n_samples,) or None
-        ‖x_i‖² where they are known already.
+        ‖x_i‖², if known already.
     team : Team or None
-        Of an engine for the same samples, to work with; None makes one.
+        Threads of another engine for the same samples, to be shared; None makes a team.
     """
 
     def __init__(
@@ -114,39 +114,39 @@ class Engine:
     def begin(
         self, terms: Any, rule: Rule, graph: Graph | None, share: FloatArray | None, codes: Any
     ) -> Rows:
-        """The rows of a run that starts at these codes, which it may overwrite; see `Rows`."""
+        """The rows of a run that starts at ``codes``, which it may overwrite; see `Rows`."""
         return Rows(self, terms, rule, graph, share, codes)
 
-    # Arrays with a row for each sample lie where the rows of X lie, here in one place
+    # Arrays with a row for each sample lie where the rows of X lie: here, in this process.
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function makes of such arrays, or of this engine: another one of them."""
+        """Apply a function to such arrays where they lie; the result is another such array."""
         return function(*arguments)
 
     def gather(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """What a function finds in each of the places."""
+        """Apply a function to such arrays in each place; the list of its results."""
         return [function(*arguments)]
 
     def summed(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The sum of what it finds in all places."""
+        """The sum over all places of what the function returns there."""
         return reduce(np.add, self.gather(function, *arguments))
 
     def brought(self, rows: FloatArray) -> FloatArray:
-        """Such an array in this process."""
+        """Such an array, brought into this process."""
         return rows
 
     def placed(self, rows: FloatArray) -> FloatArray:
-        """A copy of an array of this process in its place."""
+        """A copy of an array of this process, placed where the rows of X lie."""
         return rows.copy()
 
     def drawn(self, rng: np.random.RandomState, columns: int, most: float = 1.0) -> FloatArray:
-        """Random numbers from 0 to ``most``."""
+        """Uniform random numbers from 0 to ``most``, of shape (n_samples, ``columns``)."""
         return rng.uniform(0, most, (self.n_samples, columns)).astype(self.dtype)
 
     def beside(
         self, features: FloatArray, n_components: int, squares: FloatArray | None = None
     ) -> Engine:
-        """An engine for other features of the same samples."""
+        """An engine for other features of the same samples, which shares the team."""
         return Engine(features, n_components, squares=squares, team=self.team)
 
     # Visits from Python
@@ -154,9 +154,9 @@ class Engine:
     def map_rows(
         self, basis: FloatArray | None, visit: Callable[[slice, Visited, Any], _Result]
     ) -> list[_Result]:
-        """What ``visit(rows, X_b, X_b·U)`` returns for the rows of X, in their order.
+        """What ``visit(rows, X_b, X_b·U)`` returns for consecutive rows of X, in their order.
 
-        The product is None without a basis.
+        Without a basis the third argument is None.
         """
 
         results: list[_Result] = []
@@ -170,7 +170,7 @@ class Engine:
         return results
 
     def _visits(self, window: Window) -> list[slice]:
-        """Samples of a window that Python visits together."""
+        """The slices of a window's samples that Python visits one at a time."""
         if window.chunks not in self._cut:
             bounds, entries = self.cuts.bounds.tolist(), self.n_features
             if self.sparse:
@@ -218,7 +218,7 @@ class Engine:
         return np.concatenate(self.map_rows(None, visit))
 
     def weighted_moment(self, weights: FloatArray) -> FloatArray:
-        """Xᵀ·(w∘X), for few features and weights that are not negative."""
+        """Xᵀ·(w∘X) for non-negative weights; m × m, so only for few features."""
         roots = np.sqrt(weights)
 
         def visit(rows: slice, visited: Visited) -> FloatArray:
@@ -230,7 +230,7 @@ class Engine:
 
     @once
     def gram(self) -> FloatArray:
-        """X·Xᵀ, for few samples; half of it is calculated, strip by strip."""
+        """X·Xᵀ, n × n, so only for few samples; half of it is computed, strip by strip."""
         X, n = self.storage.X, self.n_samples
         if self.sparse:
             return np.asarray((X @ X.T).toarray())

@@ -1,4 +1,4 @@
-"""Features in which samples are compared: all, or their coordinates along a few directions of X."""
+"""Features in which samples are compared: all, or coordinates along leading directions of X."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .engine import Engine
 from .samples import typical_length
 from .stream import Stream
 
-# Samples shorter than this share of a typical length weigh as if they were so long.
+# Samples shorter than this share of the typical length are weighted as if they were that long.
 _SHORTEST = 1e-6
 
 
 def leading_directions(X: Any, count: int) -> FloatArray | None:
-    """Orthonormal directions along which the samples are long, the leading first; m × ``count``.
+    """Orthonormal leading directions of the samples, of shape (n_features, ``count``).
 
-    A sample counts by its direction alone, so that outliers do not choose directions for
-    themselves. None where there are no more features than that: samples are compared by all.
+    Every sample is scaled to the same length, so that outliers do not get directions of their own.
+    None if X has no more features than ``count``: samples are then compared by all.
     """
     if X.shape[1] <= count:
         return None
@@ -30,21 +30,21 @@ def leading_directions(X: Any, count: int) -> FloatArray | None:
 
 
 def directions_of(engine: Engine, count: int) -> FloatArray:
-    """The same of an engine with more features."""
+    """`leading_directions` of an engine with more than ``count`` features."""
     length = typical_length(engine.brought(engine.squares), None)
     axes, _ = leading_axes(engine, count, engine.each(_equal_weights, engine.squares, length))
     return np.ascontiguousarray(axes[:, :count], engine.dtype)
 
 
 def _equal_weights(squares: FloatArray, length: float) -> FloatArray:
-    """Weights that make all samples as long as a typical one, but for those of nearly no length."""
+    """Weights that bring all samples to the typical length, except those of almost no length."""
     lengths = np.maximum(np.sqrt(squares), _SHORTEST * length)
     weights = (length / lengths) ** 2 if length > 0 else np.ones_like(lengths)
     return np.asarray(weights, squares.dtype)
 
 
 def features_of(X: Any, directions: FloatArray | None) -> FloatArray:
-    """The features of samples as an array: along ``directions``, or all if there are none."""
+    """The samples in the features to compare: X·``directions``, or all of X, as a dense array."""
     if directions is None and isinstance(X, Stream):
         directions = np.eye(X.shape[1], dtype=X.dtype)
     if directions is None:

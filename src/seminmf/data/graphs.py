@@ -1,4 +1,4 @@
-"""What the rows of a run have to know of a graph of their samples."""
+"""What `data.rows` needs to know of a graph of the samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..compiled.rooms import no_graph
 
 
 class Graph(Protocol):
-    """What the rows have to know of a graph; see `graph.prepared.NeighbourGraph`."""
+    """A graph of the samples as `Rows` uses it; see `graph.prepared.NeighbourGraph`."""
 
     @property
     def base(self) -> FloatArray: ...
@@ -28,11 +28,11 @@ class Graph(Protocol):
     def numbering(self) -> IntArray | None: ...
     @property
     def renumbered(self) -> Graph:
-        """For samples in that order, who are gone through one after the other."""
+        """The same graph with its samples in the order of ``numbering``."""
 
 
 class NoGraph:
-    """Samples without edges."""
+    """A graph without edges."""
 
     def __init__(self, n_samples: int, dtype: Any) -> None:
         self.structure = graph = no_graph(dtype)

@@ -1,7 +1,7 @@
 """The rows of X in a run: codes, residuals, weights and edges, and what a pass over them returns.
 
-Only `Statistics` leave the rows, whatever their number is: a loss, two penalties, and m × k + k × k
-sums. Those are all that the basis and the decisions of a run need (fact 6 of the theory page).
+Only `Statistics` leave the rows, of a size that does not depend on n: a loss, two penalties, and
+m × k + k × k sums. The basis and all decisions of a run need no more (fact 6 of the theory page).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 __all__ = ["DESCEND", "MULTIPLY", "Rows", "Rule", "Statistics"]
 
 Pushed = Callable[[FloatArray, FloatArray | None], tuple[FloatArray, FloatArray]]
-"""What a penalty adds to half of gradient and curvature at some codes, given their shares."""
+"""(codes, shares) → what a penalty adds to half of the gradient and half of the curvature."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How codes are updated: `DESCEND` or `MULTIPLY`, so many sweeps, with or without the root."""
+    """How codes are updated: `DESCEND` by ``sweeps``, or `MULTIPLY`, with or without ``root``."""
 
     kind: int
     sweeps: int = 0
@@ -45,11 +45,11 @@ class Rule:
 
     @property
     def sequential(self) -> bool:
-        """Whether a row must see the new codes of the neighbours that came before it."""
+        """Whether a row must see new codes of the neighbours that come before it."""
         return self.kind == DESCEND
 
     def step(self, alpha: float = 0.0) -> state.Step:
-        """For compiled code; `state.Step.change` has the other numbers of a call."""
+        """The step for compiled code; `state.Step.change` sets the other numbers of a call."""
         return state.Step(
             sweeps=self.sweeps, root=self.root, rule=self.kind, solves=False, alpha=alpha,
             penalty=0.0, start_eta=0.0, eta=0.0, beta=0.0, floor=0.0,
@@ -58,9 +58,9 @@ class Rule:
 
 @dataclass(slots=True)
 class Statistics:
-    """What a pass over the rows finds: terms of J, and the moments Xᵀ(d∘Y) and Yᵀ(d∘Y).
+    """What a pass over the rows returns: terms of J, and the moments Xᵀ(d∘Y) and Yᵀ(d∘Y).
 
-    The moments are there until the next pass, and not to be kept.
+    The moments are overwritten by the next pass.
     """
 
     loss: float
@@ -74,10 +74,10 @@ class Statistics:
 def _points(
     n: int, bases: list[state.Basis], codes: FloatArray, base: FloatArray, kept: bool
 ) -> list[Point]:
-    """A run goes from one of these to the next, round and round.
+    """The points that a run takes in turn: from each it goes to the next, and around again.
 
-    Codes have two places, or three if the points from which steps start are ``kept``, which the
-    next codes then take; what is measured at the codes has two.
+    They share two arrays of codes, or three if ``kept``: then the codes that steps start from
+    (``following``) are kept until all neighbours have seen them. All else exists twice.
     """
     places, following = [codes, codes.copy()], [codes[:0]]
     if kept:
@@ -101,22 +101,21 @@ def _points(
 
 
 class Rows:
-    """Two points of a run, the current one and a trial, with the rows of X behind them.
+    """The rows of X with two points of a run, the current one and a trial.
 
     Parameters
     ----------
     engine : Engine
     terms : object
-        What is minimised: its ``structure`` is one of `compiled.state.TermsType`.
+        The objective; its ``structure`` is one of `compiled.state.TermsType`.
     rule : Rule
     graph : Graph or None
-        Whose ``numbering`` is the order in which the state of the samples is kept, if they are
-        gone through one after the other.
+        A sequential rule keeps the state of the samples in the order of its ``numbering``.
     share : array of shape (n_samples,) or None
         Sample weights.
     codes : array of shape (n_samples or more, n_components)
-        To start from; may be overwritten. Rows beyond the samples are codes of samples elsewhere,
-        which the graph may name as neighbours.
+        The first codes; may be overwritten. Rows beyond the samples are codes of samples on other
+        sites, which the graph may name as neighbours.
     """
 
     def __init__(
@@ -141,7 +140,7 @@ class Rows:
             codes = np.concatenate([codes[numbering], codes[engine.n_samples :]])
             share = None if share is None else share[numbering]
         self._share = share
-        # Where steps start is kept only if neighbours want to see that before they have moved.
+        # Neighbours that have not moved yet read the codes that steps start from.
         self._keeps = self._coupled and rule.sequential
         k = codes.shape[1]
         basis = basis_for(engine.n_features, k, padded_width(k, engine.dtype), engine.dtype)
@@ -160,7 +159,7 @@ class Rows:
         return self._points[(self._turn + 1) % len(self._points)]
 
     def enter(self, engine: Engine, terms: Any) -> None:
-        """Go on with the same samples in other features."""
+        """Continue with the same samples in the features of another engine."""
         n, m, k = engine.n_samples, engine.n_features, self._current.codes.shape[1]
         graph, dtype, numbering = self._graph, engine.dtype, self._numbering
         cuts = engine.cuts
@@ -199,11 +198,11 @@ class Rows:
         kinds = self._run, self._rooms[0], self._current, self._step
         find_kernels(*kinds, dtype)
         self._iteration = find_iteration(*kinds)
-        # The point of whose basis the products with X are that there are.
+        # The point whose basis the products with X (`phi`) belong to.
         self._reached: Point | None = None
 
     def begins_again(self, codes: FloatArray) -> bool:
-        """Start from other codes, if there is room for them."""
+        """Start from other codes; False, with nothing done, if their shape differs."""
         now = self._current
         if codes.shape != now.codes.shape:
             return False
@@ -215,8 +214,9 @@ class Rows:
         return True
 
     def widen(self, engine: Engine, terms: Any, basis: FloatArray, omega: FloatArray) -> bool:
-        """Go on in more features, in which ``basis`` is the present one, with all that is known of
-        the point. False, with nothing done, if its residuals lack digits that more features have.
+        """Continue in more features, in which ``basis`` is the present one, and keep the point.
+
+        False, with nothing done, if its residuals lack digits that the wider features would show.
         """
         now, phi, reached = self._current, self._run.phi, self._reached
         squares = engine.squares if self._numbering is None else engine.squares[self._numbering]
@@ -233,7 +233,7 @@ class Rows:
     def measure(
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float
     ) -> Statistics:
-        """Everything that follows from the basis and the current codes, and the moments at them."""
+        """The loss and penalties of a basis with the current codes, and the moments there."""
         self._show(self._current, basis, omega)
         self._step.change(MEASURE, alpha, penalty)
         return self._pass(self._current)
@@ -241,7 +241,7 @@ class Rows:
     def advance(
         self, basis: FloatArray, omega: FloatArray, alpha: float, penalty: float, eta: float
     ) -> Statistics:
-        """New codes into the trial point, and the moments at the point beyond them by ``eta``."""
+        """Update the codes into the trial point; the moments are those extrapolated by ``eta``."""
         self._show(self._trial, basis, omega)
         self._step.change(self._rule.kind, alpha, penalty, self._start_eta, eta)
         return self._pass(self._trial)
@@ -251,7 +251,7 @@ class Rows:
     ) -> Statistics | None:
         """As `advance`, with the basis that solves the least squares of the last moments.
 
-        β and the floor of lengths make up the ridge. None where their system is singular.
+        β and the floor of lengths make up its ridge. None if the system is singular.
         """
         rule, start_eta = self._rule.kind, self._start_eta
         self._step.change(rule, alpha, penalty, start_eta, eta, beta, floor, solves=True)
@@ -259,12 +259,12 @@ class Rows:
         return found if found.basis_penalty >= 0 else None
 
     def accept(self, eta: float) -> None:
-        """Make the trial point the current one; the next step starts beyond it by ``eta``."""
+        """Make the trial point the current one; the next step starts extrapolated by ``eta``."""
         self._turn = (self._turn + 1) % len(self._points)
         self._start_eta = eta
 
     def restart(self) -> tuple[FloatArray, FloatArray]:
-        """Have the next step start from the current codes themselves; returns their moments."""
+        """Have the next step start from the current codes; returns the moments there."""
         self._trial.codes[:] = self._current.codes
         self._start_eta = 0.0
         self._step.change(SUM, 0.0, 0.0)
@@ -276,8 +276,8 @@ class Rows:
     def newton_steps(self, alpha: float, pushed: Pushed) -> FloatArray | None:
         """Σ h (v − [v − g/h]₊)² and Σ h v² at the current codes, see `compiled.stationarity`.
 
-        Without a visit to X, from the products that the last pass has left. None if it has left
-        none, or others; and in single precision, whose range curvatures leave.
+        Reads no X, only the products that the last pass left; None if those are missing or belong
+        to another point, and in single precision, whose range the curvatures h leave.
         """
         now, phi, omega = self._current, self._run.phi, self._current.basis.omega
         if self._reached is not now or len(phi) == 0 or phi.itemsize < 8:
@@ -300,29 +300,29 @@ class Rows:
         self, basis: FloatArray, omega: FloatArray, lengths: FloatArray, moment: FloatArray,
         gram: FloatArray,
     ) -> None:  # fmt: skip
-        """Go on from this basis and these moments at the current codes."""
+        """Continue from this basis, with these moments at the current codes."""
         self._show(self._current, basis, omega)
         self._current.basis.lengths[:] = lengths
         self._sums.moment[:], self._sums.gram[:] = moment, gram
 
     @property
     def basis(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Copies of the current basis, of Ω, and of the lengths of its vectors."""
+        """Copies of the current basis U, of Ω = UᵀU, and of the lengths of the columns of U."""
         basis = self._current.basis
         return basis.U[:, : len(basis.omega)].copy(), basis.omega.copy(), basis.lengths.copy()
 
     @property
     def codes(self) -> FloatArray:
-        """The current codes, in the given order of the samples; not to be kept."""
+        """The current codes in the caller's order of samples; the next pass may overwrite them."""
         return self._in_given_order(self._current.codes[self._own])
 
     @property
     def residuals(self) -> FloatArray:
-        """The length of each sample's residual; not to be kept."""
+        """The residual length of each sample; the next pass may overwrite them."""
         return self._in_given_order(self._current.residuals)
 
     def state(self) -> dict[str, Any]:
-        """What the next step depends on, in the order in which it is kept here; no copies."""
+        """What the next step depends on, in the internal order of the samples; not copied."""
         now = self._current
         return {
             "codes": now.codes, "residuals": now.residuals, "weights": now.weights,
@@ -330,7 +330,7 @@ class Rows:
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a `state` of rows for the same samples, graph and rule."""
+        """Continue from a `state` of rows with the same samples, graph and rule."""
         now = self._current
         for name in ("codes", "residuals", "weights", "edges"):
             getattr(now, name)[:] = state[name]
@@ -345,7 +345,7 @@ class Rows:
         return ordered
 
     def _show(self, point: Point, basis: FloatArray, omega: FloatArray) -> None:
-        """Have compiled code see a basis at a point."""
+        """Put a basis into a point, where compiled code reads it."""
         place = point.basis
         place.U[:, : basis.shape[1]] = basis
         place.omega[:] = omega
@@ -360,7 +360,7 @@ class Rows:
             window.show(self._run.samples, self._cuts)
             call(self._iteration, self._rooms, arguments, self._phases)
             loss, graph_penalty, codes_penalty, basis_penalty = sums.totals.tolist()
-            if basis_penalty < 0:  # there is no basis to go on with
+            if basis_penalty < 0:  # no basis solves the least squares
                 break
         moment, gram = sums.moment, sums.gram
         return Statistics(loss, graph_penalty, codes_penalty, moment, gram, basis_penalty)

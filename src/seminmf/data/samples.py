@@ -1,7 +1,7 @@
-"""Rows of X as identities: which samples are the same, and how much each of them counts.
+"""Which rows of X are equal, and how much each sample counts.
 
-A sample of weight 2 is the same thing as two equal samples of weight 1, and one of weight 0 is not
-there. For the graph models this takes care: a sample and its copies are one vertex of the graph.
+A sample of weight 2 means the same as two equal samples of weight 1, and one of weight 0 the same
+as none. Graph models need care for this: a sample and its copies are one vertex of the graph.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BLOCK_ENTRIES = 2**18
 
 @lru_cache(maxsize=8)
 def _factors(count: int) -> Any:
-    """An odd number for each of so many columns."""
+    """A random odd 64-bit number for each column."""
     drawn = np.random.default_rng(0).integers(1, 2**63, size=count, dtype=np.uint64)
     return drawn | np.uint64(1)
 
@@ -49,7 +49,7 @@ def _row_hashes(X: Any) -> IntArray:
 
 
 def checksum(X: Any) -> str:
-    """A number for the entries of an array or CSR matrix, in one pass over it."""
+    """A checksum of all entries of an array or CSR matrix, in one pass."""
     digest = sha256()
     for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
         for rows in pieces(len(part), _BLOCK_ENTRIES // max(part[:1].size, 1)):
@@ -70,7 +70,7 @@ def _same_rows(X: Any, rows: IntArray, Y: Any, others: IntArray) -> NDArray[np.b
 
 
 class KnownRows:
-    """Rows that others are compared with; their hashes are calculated once."""
+    """Rows to compare others with; their hashes are computed once."""
 
     def __init__(self, rows: Any) -> None:
         self._rows = rows
@@ -79,7 +79,7 @@ class KnownRows:
         self._sorted = hashes[self._order]
 
     def match(self, X: Any) -> IntArray:
-        """For each row of X the first equal row, or −1."""
+        """For each row of X the number of the first equal row, or −1."""
         if not len(self._order):
             return np.full(X.shape[0], -1)
         hashes = _row_hashes(X)
@@ -94,13 +94,13 @@ class KnownRows:
 def distinct_rows(X: Any) -> tuple[IntArray, IntArray]:
     """(representatives, member): X[representatives[member[i]]] equals X[i].
 
-    Representatives come in an order that depends on the rows alone, not on their positions.
+    The order of the representatives depends on the rows alone, not on their positions.
     """
     hashes = _row_hashes(X)
     _, first, member = np.unique(hashes, return_index=True, return_inverse=True)
     copies = np.flatnonzero(first[member] != np.arange(X.shape[0]))
     if not _same_rows(X, copies, X, first[member[copies]]).all():
-        # Two different rows with one hash: practically never, but then keep every row.
+        # Two different rows with one hash, which practically never happens: keep every row.
         return np.arange(X.shape[0]), np.arange(X.shape[0])
     return first, member
 
@@ -108,7 +108,7 @@ def distinct_rows(X: Any) -> tuple[IntArray, IntArray]:
 def weighted_median(values: FloatArray, share: FloatArray | None) -> float:
     """The value that splits the weights in half; the mean of two where it falls between them."""
     if share is None:
-        # As np.median, which takes five times as long to look for missing values.
+        # As np.median, which spends five times as long looking for missing values.
         middle = (len(values) - 1) // 2, len(values) // 2
         ordered = np.partition(values, middle)
         return float((ordered[middle[0]] + ordered[middle[1]]) / 2)
@@ -123,10 +123,10 @@ def weighted_median(values: FloatArray, share: FloatArray | None) -> float:
 
 
 def typical_length(squares: FloatArray, share: FloatArray | None) -> float:
-    """Median of the lengths of the rows that are not zero.
+    """Median length of the rows that are not zero, given their squared lengths.
 
-    The median, because a few enormous outliers must not set the scale for all the others; without
-    the zero rows, because they say nothing about the scale and may be many.
+    A median, because a few enormous outliers must not set the scale; without zero rows, because
+    they say nothing about it and may be many.
     """
     nonzero = squares > 0
     if not nonzero.all():

@@ -1,7 +1,7 @@
-"""How the numbers of X lie in memory: the only places where its entries are read.
+"""How X lies in memory, dense or CSR; its entries are read nowhere else.
 
-Compiled code sees every kind of storage as one structure (`Storage.samples`); visits from Python
-get their rows as a `Visited`, which knows its products.
+Compiled code sees every storage as one structure (`Storage.samples`); Python gets some rows as a
+`Visited`, which knows its products.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..compiled.blas import product_address
 from ..compiled.state import Samples
 from .cutting import pieces
 
-# ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses too many digits when it is this small against what is
-# added up in it: such residuals are computed directly. In double precision the others keep eleven
-# digits; half of an NMF of data with one per cent of noise went into more. By bytes per number.
+# ‖x − Uv‖² = ‖x‖² + (v Ω vᵀ − 2 v·φ) loses too many digits where the result is less than this share
+# of the terms added: such residuals are computed directly. In double precision the others keep
+# eleven digits; half of an NMF of data with one per cent of noise needed more. By bytes per number.
 CANCELLATION = {8: 3e-5, 4: 1e-2}
-# Numbers of sparse rows that are made dense at a time.
+# Entries of sparse rows that are made dense at a time.
 _DENSE = 2**17
 
 NOBODY: Any = np.zeros(0, np.int32)
@@ -37,7 +37,7 @@ def row_squares(X: Any) -> FloatArray:
 
 
 class Visited:
-    """Consecutive rows of X."""
+    """Consecutive rows X_b of X, and products with them."""
 
     def __init__(self, rows: Any) -> None:
         self._rows = rows
@@ -55,7 +55,7 @@ class Visited:
         return Visited(self._rows[numbers])
 
     def dense(self) -> FloatArray:
-        """The rows as an array."""
+        """The rows as a dense array."""
         return np.asarray(dense(self._rows))
 
     def squares(self) -> FloatArray:
@@ -74,7 +74,7 @@ class Visited:
     def residuals(self, codes: FloatArray, basis: FloatArray) -> FloatArray:
         """‖x_i − U v_i‖ for each row, by the explicit difference.
 
-        Of sparse rows, which that would make dense, only where ‖x_i‖² cancels the short formula.
+        That would make sparse rows dense: for them only where the short formula loses its digits.
         """
         rows = self._rows
         if not sp.issparse(rows):
@@ -91,52 +91,52 @@ class Visited:
 
 
 class Window(Protocol):
-    """Rows that are in memory together."""
+    """Consecutive chunks of rows that are in memory together."""
 
     chunks: tuple[int, int]
-    """The first chunk of an engine's cuts that they make up, and the one after the last."""
+    """The first of its chunks, and the one after the last, in the numbers of the engine's cuts."""
 
     def visit(self, rows: slice) -> Visited: ...
 
     def show(self, samples: Any, cuts: Any) -> None:
-        """Have compiled code see these rows in its structures, and go through their chunks."""
+        """Point compiled structures at these rows, and have it go through their chunks only."""
 
 
 class Storage(Protocol):
-    """Rows of numbers that do not change while they are in use."""
+    """All rows of X, which must not change while they are in use."""
 
     X: Any
     whole: bool
-    """Whether ``X`` has all of them in memory, or mapped; else it is None."""
+    """Whether ``X`` has all rows, in memory or mapped; otherwise ``X`` is None."""
     sparse: bool
     shape: tuple[int, int]
     dtype: Any
     stored: int
     """Numbers that a product with X multiplies."""
     gathers: bool
-    """Whether rows have to be copied to lie one after the other."""
+    """Whether compiled code has to copy rows to make them contiguous."""
 
     def samples(
         self, squares: FloatArray, share: FloatArray | None, numbering: IntArray | None,
         longest: int,
     ) -> Any:  # fmt: skip
-        """The structure of `compiled.state`, for blocks of no more than ``longest`` rows."""
+        """The structure of `compiled.state` for blocks of at most ``longest`` rows."""
 
     def windows(self) -> Iterable[Window]:
-        """All rows once, in their order."""
+        """The windows that together have all rows once, in order."""
 
     def chosen(self, numbers: list[int]) -> FloatArray:
-        """Some samples as an array."""
+        """Some samples as a dense array."""
 
     def close(self) -> None:
-        """Nobody will ask for rows for a while."""
+        """Release what is open until rows are asked for again."""
 
 
 def samples_of(
     entries: FloatArray, n_features: int, squares: FloatArray, share: FloatArray | None,
     numbering: IntArray | None, **laid_out: Any,
 ) -> Samples:  # fmt: skip
-    """The structure of rows that are ``laid_out`` as its fields for that say."""
+    """A `Samples` structure; ``laid_out`` has those of its fields that differ from the defaults."""
     nothing = np.zeros(0, entries.dtype)
     fields = {
         "n_features": n_features, "entries": entries, "row_step": 0, "column_step": 0,
@@ -150,7 +150,7 @@ def samples_of(
 
 
 class _InMemory:
-    """One window with all rows, which is in place from the beginning."""
+    """A storage with all rows in memory: a single window."""
 
     whole = True
     chunks = (0, 1)
@@ -166,7 +166,7 @@ class _InMemory:
 
 
 class DenseStorage(_InMemory):
-    """An array in memory or mapped from a file, with any strides, also one for reading only."""
+    """An array in memory or mapped from a file, of any strides, possibly read-only."""
 
     sparse = False
 
@@ -177,8 +177,9 @@ class DenseStorage(_InMemory):
         self.gathers = not X.flags.c_contiguous
 
     def _line(self) -> tuple[FloatArray, tuple[int, int]]:
-        """All numbers of X in one line without a copy, and the steps from row to row and column
-        to column in it.
+        """The numbers of X as one vector, and the steps in it from row to row and column to column.
+
+        Copies X only if its strides are negative or no multiples of its numbers.
         """
         X = self.X
         if X.flags.c_contiguous and X.flags.writeable:
@@ -187,8 +188,7 @@ class DenseStorage(_InMemory):
             self.X = X = np.ascontiguousarray(X)
         steps = (X.strides[0] // X.itemsize, X.strides[1] // X.itemsize)
         length = 1 + sum((n - 1) * step for n, step in zip(X.shape, steps, strict=True))
-        # Compiled code has one type of arrays, those that could be written to. It writes to none
-        # of these.
+        # A read-only array would be another type for compiled code, which writes to none of these.
         kind = np.ctypeslib.as_ctypes_type(X.dtype) * length
         return np.frombuffer(kind.from_address(X.ctypes.data), X.dtype), steps
 
@@ -203,7 +203,7 @@ class DenseStorage(_InMemory):
         )  # fmt: skip
 
     def visit(self, rows: slice) -> Visited:
-        # By rows, however X lies in memory: BLAS would come to other last digits by columns.
+        # Contiguous rows in any case: from a transposed X, BLAS would get other last digits.
         return Visited(np.ascontiguousarray(self.X[rows]))
 
     def chosen(self, numbers: list[int]) -> FloatArray:
@@ -242,7 +242,7 @@ class SparseStorage(_InMemory):
 
 
 def consecutive_rows(X: Any, start: int, stop: int) -> Any:
-    """``X[start:stop]`` of a CSR array, whose entries are not copied."""
+    """``X[start:stop]`` of a CSR array, without a copy of its entries."""
     first, last = X.indptr[start], X.indptr[stop]
     parts = X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first
     return sp.csr_array(parts, shape=(stop - start, X.shape[1]))

@@ -1,8 +1,8 @@
-"""A source as an engine reads it: converted and checked, within a memory, one window at a time.
+"""A source as an engine reads it: converted, checked and within a memory limit, window by window.
 
 A window is some chunks of samples whose rows are in memory together. There are two, the present one
-and the next, which a thread reads meanwhile; or one with all rows, if there is room for that. Where
-the chunks are cut does not depend on the windows, so that no digit of a result does.
+and the next, which a thread reads meanwhile; or one with all rows, if they fit. Where the chunks
+are cut does not depend on the windows, so neither does any digit of a result.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from .cutting import Cuts, cut_stream, cut_visits, largest_part
 from .storage import Visited, consecutive_rows, samples_of
 from .units import divided
 
-# Numbers that a fit keeps for each sample: so many arrays of codes, and single ones.
+# What a fit keeps for each sample: this many arrays of codes, and this many single numbers.
 _CODES, _SINGLE = 3, 8
-# Bytes of both windows together where no memory is given.
+# Bytes of both windows together if no memory limit is given.
 _BUFFERS = 2**28
-# Bytes of a row number, and of the column of a stored entry.
+# Bytes of a row number, and of the column number of a stored entry.
 _INDEX, _COLUMN = 8, 4
 
 
 def in_words(size: float) -> str:
-    """A number of bytes as people write it, rounded up, and as ``max_memory`` takes it."""
+    """A number of bytes, rounded up, in the form that ``max_memory`` takes."""
     for unit in ("kB", "MB", "GB"):
         size /= 1000
         if size < 1000 or unit == "GB":
@@ -47,7 +47,7 @@ def in_words(size: float) -> str:
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass over the rows tells: ‖x_i‖², the smallest and the largest entry."""
+    """What one pass over the rows finds: ‖x_i‖², the smallest and the largest entry."""
 
     squares: FloatArray
     low: float
@@ -55,17 +55,17 @@ class Survey:
 
 
 class Stream:
-    """A source, and how much memory a fit to it may take in all.
+    """A source, and the memory that a fit to it may take in all.
 
     Parameters
     ----------
     source : Source
     max_memory : int or None
-        Bytes; None stands for what is kept for each sample, and 256 MB for windows.
+        Bytes; with None, windows take 256 MB and the rest is not limited.
     graph : int
         Bytes of it that a graph takes.
     unit : float
-        By which numbers are divided when they are read.
+        Numbers are divided by it when they are read.
     """
 
     def __init__(
@@ -81,21 +81,21 @@ class Stream:
             self.stored = int(self.indptr[-1] - self.indptr[0])
 
     def __getitem__(self, numbers: IntArray) -> Stream:
-        """Some of the samples."""
+        """A stream of some of the samples."""
         return Stream(SelectedRows(self.source, numbers), self.max_memory, unit=self.unit)
 
     def __truediv__(self, unit: Any) -> Stream:
-        """The same samples in another unit."""
+        """The same samples, divided by ``unit``."""
         return Stream(self.source, self.max_memory, self.graph, self.unit * float(unit))
 
     def with_graph(self, size: int) -> Stream:
-        """The same with a graph of so many bytes."""
-        stream = copy(self)  # with what is known of the rows by now
+        """The same stream with a graph of ``size`` bytes."""
+        stream = copy(self)  # keeps the survey
         stream.graph = size
         return stream
 
     def check_memory(self, n_components: int) -> None:
-        """An error where a fit of so many components would need more memory."""
+        """Raise an error if a fit of so many components needs more memory than allowed."""
         StreamStorage(self, self.cut(n_components), n_components)
 
     def cut(self, n_components: int) -> Cuts:
@@ -104,7 +104,7 @@ class Stream:
 
     @once
     def survey(self) -> Survey:
-        """The first pass; an error where a number is missing or infinite."""
+        """The result of a first pass, which raises an error if a number is missing or infinite."""
         n, m = self.shape
         storage = StreamStorage(self, self.cut(1), 1)
         squares, low, high = np.empty(n, self.dtype), np.inf, -np.inf
@@ -122,7 +122,7 @@ class Stream:
         return Survey(squares, low, high)
 
     def parts(self) -> Iterator[Any]:
-        """All rows in order, a chunk at a time: of other numbers of rows BLAS has other digits."""
+        """All rows in order, chunk by chunk: with other numbers of rows BLAS has other digits."""
         assert self.survey
         cuts = self.cut(1)
         with closing(StreamStorage(self, cuts, 1)) as storage:
@@ -131,7 +131,7 @@ class Stream:
                 yield from (window.rows[start:stop] for start, stop in pairwise(bounds.tolist()))
 
     def _complain(self, block: FloatArray, start: int) -> None:
-        """Say where a number is missing or infinite; squares that overflow are not our business."""
+        """Raise an error for the first number missing or infinite; squares may overflow."""
         rows, columns = np.nonzero(~np.isfinite(block))
         if len(rows):
             names = getattr(self.source, "names", None)
@@ -146,7 +146,7 @@ class Stream:
 
 
 class Window:
-    """Rows of some chunks in memory."""
+    """The rows of some chunks in memory; see `storage.Window`."""
 
     def __init__(self, chunks: tuple[int, int], start: int, stop: int) -> None:
         self.chunks, self.start, self.stop = chunks, start, stop
@@ -159,7 +159,7 @@ class Window:
         return Visited(self.rows[start:stop])
 
     def show(self, samples: Any, cuts: Any) -> None:
-        """Have compiled code see these rows, and go through their chunks."""
+        """Point compiled structures at these rows, and have it go through their chunks only."""
         rows = self.rows
         if sp.issparse(rows):
             samples.set_vector("entries", rows.data)
@@ -171,7 +171,7 @@ class Window:
 
 
 class StreamStorage:
-    """Storage that reads; see `storage.Storage`."""
+    """Storage that reads its rows from a `Stream`; see `storage.Storage`."""
 
     whole = False
     gathers = False
@@ -190,19 +190,19 @@ class StreamStorage:
     # How much is in memory at a time
 
     def _chunk_sizes(self) -> IntArray:
-        """Bytes of the rows of each chunk."""
+        """Bytes that the rows of each chunk take."""
         indptr, bounds = self._stream.indptr, self._cuts.bounds
         if indptr is None:
             return np.diff(bounds) * (self.shape[1] * self.dtype.itemsize)
         return np.diff(indptr[bounds]) * (self.dtype.itemsize + _COLUMN) + np.diff(bounds) * _COLUMN
 
     def _needs(self, k: int, largest: int) -> dict[str, int]:
-        """Bytes beside the windows, by what they are for."""
+        """Bytes needed beside the windows, by purpose."""
         (n, m), size, source = self.shape, self.dtype.itemsize, self._stream.source
         shards = self._cuts.most_shards
         reading = 0
         if self.sparse:
-            # Entries as the source has them, before they are converted.
+            # Entries as the source returns them, before conversion.
             reading = largest
         elif not self._direct:
             rows = largest_part(self._cuts.bounds)
@@ -219,7 +219,7 @@ class StreamStorage:
 
     @property
     def _direct(self) -> bool:
-        """Whether the source puts its numbers where they are to be."""
+        """Whether the source can write rows straight into a window."""
         source = self._stream.source
         return (
             hasattr(source, "read_into")
@@ -228,7 +228,7 @@ class StreamStorage:
         )
 
     def _plan(self, k: int) -> list[tuple[int, int]]:
-        """Which chunks make up a window."""
+        """The chunks of each window, as (first, one after the last)."""
         sizes = self._chunk_sizes()
         largest, most = int(sizes.max()), self._stream.max_memory
         needs = self._needs(k, largest)
@@ -262,7 +262,7 @@ class StreamStorage:
     # Reading
 
     def windows(self) -> Iterator[Window]:
-        """All rows once, in their order; while one window is in use the next is read."""
+        """The windows in order; while one is in use the next is read."""
         if self._stream.source.shape != self.shape:
             raise ValueError(
                 f"X has changed while it was in use: its shape was {self.shape} and is now "
@@ -291,13 +291,13 @@ class StreamStorage:
         self._pending = number, self._reader.submit(self._read, number)
 
     def _settle(self) -> None:
-        """Wait for what is being read, whatever comes of it."""
+        """Wait for a pending read and drop its result."""
         if self._pending is not None:
             self._pending[1].exception()
             self._pending = None
 
     def close(self) -> None:
-        """Send the reader home and let go of the windows; a next pass begins anew."""
+        """Stop the reader and free the windows; the next pass starts a new one."""
         self._settle()
         if self._reader is not None:
             self._reader.shutdown()
@@ -335,9 +335,9 @@ class StreamStorage:
         return rows
 
     def _block(self, start: int, stop: int) -> tuple[int, Any]:
-        """(number of its first row, rows) with those from ``start`` on, to ``stop`` or beyond it.
+        """(number of the first row, rows) that hold row ``start`` and go on to ``stop`` or beyond.
 
-        What a source stores as one block is read as one, and kept until the next is wanted.
+        A block of the source is read whole, and kept until the next one is wanted.
         """
         if self._kept is not None:
             first, block = self._kept
@@ -351,7 +351,7 @@ class StreamStorage:
         return start, block
 
     def _buffer(self, count: int) -> FloatArray:
-        """Room for the rows of a window; the two take turns."""
+        """Room for ``count`` rows of a window, in one of two buffers that take turns."""
         most = len(self._places) if len(self._places) < 2 else 2
         longest = int(np.diff(self._cuts.bounds[np.array(self._places)]).max())
         if len(self._buffers) < most:
@@ -361,7 +361,7 @@ class StreamStorage:
         return self._buffers[-1][:count]
 
     def _checked(self, rows: Any, start: int, stop: int) -> Any:
-        """What a source has returned, if it is what it should be."""
+        """``rows`` as the source returned them, or an error if their form or shape is wrong."""
         wanted = (stop - start, self.shape[1])
         form = "csr" if self.sparse else None
         odd = getattr(rows, "format", None) != form or np.iscomplexobj(rows)
@@ -374,7 +374,7 @@ class StreamStorage:
             )
         return rows
 
-    # What engines ask
+    # What an engine asks for
 
     def samples(
         self, squares: FloatArray, share: FloatArray | None, numbering: IntArray | None,
@@ -391,7 +391,7 @@ class StreamStorage:
 
     def chosen(self, numbers: list[int]) -> FloatArray:
         """Some samples, each read by itself."""
-        self._settle()  # no source has to read two things at the same time
+        self._settle()  # a source need not support two reads at a time
         found = [
             Visited(self._checked(self._stream.source.read(i, i + 1), i, i + 1)).dense()
             for i in numbers

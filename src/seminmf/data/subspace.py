@@ -1,16 +1,16 @@
-"""The few directions of X in which a run makes most of its way.
+"""A subspace of few features, in which a run makes most of its progress.
 
 A basis of k vectors that fits X well lies almost in the span of little more than the k leading
 directions of X. For a basis U = QŨ in the span of orthonormal Q,
 
     ‖x − Uv‖² = ‖x‖² − ‖Qᵀx‖² + ‖Qᵀx − Ũv‖²,
 
-so that the objective of X is known from the features Qᵀx and from ‖x‖². A run goes down in those
-features, where an iteration costs a fraction, until it comes to rest, and then goes on in all: with
-the directions left out one iteration or two usually remain.
+so that the objective of X is known from the features Qᵀx and from ‖x‖². A run descends in those
+features, where an iteration costs a fraction, until it comes to rest, and then continues in all:
+with the directions left out, one or two iterations usually remain.
 
-Q spans two steps of a block Krylov sequence. How good it is matters little: directions from one
-step more, or exact eigenvectors, change the number of iterations by one or two.
+Q spans two steps of a block Krylov sequence. Its quality matters little: one more Krylov step, or
+exact eigenvectors, changes the number of iterations by one or two.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from .compression import Space
 from .engine import Engine
 from .stream import Stream
 
-# More directions than components in each step.
+# Each Krylov step has this many more directions than there are components.
 OVERSAMPLING = 6
-# The first directions, the same each time: equal data have equal results.
+# The first directions are drawn with a fixed seed: equal data have equal results.
 _SEED = 0
-# Operations that an iteration has to save for a subspace to be worth its making, ...
+# Operations that each iteration has to save for a subspace to be worth making, ...
 _WORTH_MAKING = 1e7
-# ... where products with a sparse matrix are this many times slower than those with a dense one.
+# ... where those with a sparse matrix are this many times slower than those with a dense one.
 _SPARSE_SLOWDOWN = 8
-# With a graph a fit has so many arrays of codes more, and so many bytes for each stored entry.
+# A fit with a graph keeps this many more arrays of codes, and this many bytes per stored entry.
 _COPIES, _ENTRY = 2, 48
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subspace(Space):
-    """Some directions of a wider space."""
+    """The span of orthonormal ``directions`` in a wider space; its features are Qᵀx."""
 
     wider: Space
     directions: FloatArray
 
     def holding(self, basis: FloatArray) -> Subspace:
-        """A larger one, with a basis in the features of X in it as well."""
+        """A larger subspace that also contains ``basis``, which is given in the features of X."""
         own, around = self.directions, self.wider.engine
         more = np.linalg.qr(np.hstack([own, self.wider.lower(basis)]))[0][:, own.shape[1] :]
         more = np.ascontiguousarray(more)
@@ -53,7 +53,7 @@ class Subspace(Space):
         return replace(self, engine=engine, directions=np.hstack([own, more]))
 
     def widened(self, basis: FloatArray) -> FloatArray:
-        """A basis of this space in the features of the wider one."""
+        """Convert a basis of this space to the features of the wider one."""
         return self.directions @ basis
 
     def lift(self, basis: FloatArray) -> FloatArray:
@@ -64,7 +64,7 @@ class Subspace(Space):
 
 
 def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Subspace | None:
-    """The leading directions of the samples weighted by √``weights``; None if that does not pay."""
+    """A subspace of the rows scaled by √``weights``; None if it would not pay."""
     engine = space.engine
     width = n_components + OVERSAMPLING
     if not subspace_pays(engine, n_components):
@@ -75,7 +75,7 @@ def leading_subspace(space: Space, n_components: int, weights: FloatArray) -> Su
 
 
 def graph_size(X: Stream, n_components: int, count: int) -> int:
-    """Bytes that a graph of so many entries takes in a fit, with the features it comes from."""
+    """Bytes that a graph of ``count`` entries takes in a fit, with the features it comes from."""
     columns = 2 * (n_components + OVERSAMPLING) + _COPIES * n_components
     return X.dtype.itemsize * columns * X.shape[0] + _ENTRY * count
 
@@ -83,26 +83,26 @@ def graph_size(X: Stream, n_components: int, count: int) -> int:
 def _krylov_features(
     engine: Engine, width: int, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """2·``width`` orthonormal directions Q of the samples weighted by √``weights``, and X·Q."""
+    """2·``width`` orthonormal directions Q of the rows scaled by √``weights``, and X·Q."""
     m, dtype = engine.n_features, engine.dtype
     features = engine.each(lambda own: np.empty((len(own), 2 * width), dtype), engine.squares)
     drawn = np.random.RandomState(_SEED).standard_normal((m, width)).astype(dtype)
     first = np.linalg.qr(engine.square_times(weights, drawn, features))[0]
     second = engine.square_times(weights, first, features)
-    # Orthogonal to the first also where there is nothing left of the second.
+    # Orthogonalised against the first, also where the second has nothing new to offer.
     second = np.ascontiguousarray(np.linalg.qr(np.hstack([first, second]))[0][:, width:])
     features = engine.each(_filled, features, engine.times(second))
     return np.hstack([first, second]), features
 
 
 def _filled(features: FloatArray, last: FloatArray) -> FloatArray:
-    """With the last columns."""
+    """``features`` with its last columns replaced by ``last``."""
     features[:, -last.shape[1] :] = last
     return features
 
 
 def subspace_pays(engine: Engine, n_components: int) -> bool:
-    """Whether iterations with fewer features save enough."""
+    """Whether an iteration in the subspace saves enough operations."""
     n, m, width = engine.n_samples, engine.n_features, 2 * (n_components + OVERSAMPLING)
     entries = engine.stored * (_SPARSE_SLOWDOWN if engine.sparse else 1)
     return m >= 2 * width and 4 * n_components * (entries - n * width) >= _WORTH_MAKING
