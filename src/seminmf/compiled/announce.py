@@ -1,4 +1,4 @@
-"""A message for who waits for the compiler."""
+"""A log message for users who wait for the compiler."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from numba.core import event
 
 _log = logging.getLogger("seminmf")
-# Seconds of compiling after which a message says what is going on.
+# Seconds of compiling after which the message comes.
 _PATIENCE = 2.0
 
 
 class _Announcer(event.Listener):
-    """Says once that something is being compiled, if that takes so long that people wonder."""
+    """Logs once that code is being compiled, if that takes long enough to make people wonder."""
 
     def __init__(self) -> None:
         self._begun: list[float] = []
@@ -44,5 +44,5 @@ class _Announcer(event.Listener):
 
 
 def announce_compiling() -> None:
-    """From now on."""
+    """Register the announcer with Numba."""
     event.register("numba:compile", _Announcer())

@@ -1,8 +1,8 @@
-"""Functions that are compiled apart, and called by their address.
+"""Functions that are compiled on their own and called by their address.
 
-Numba compiles what a function calls together with it, and again with each caller of the caller: the
-products with X would be compiled five times before the first fit. A function that is compiled apart
-is compiled once, and kept on disk by itself; its callers find its address in a structure.
+Numba compiles a function anew into each of its callers, and again into their callers: the products
+with X would be compiled five times before the first fit. A function compiled apart is compiled once
+and kept on disk by itself; its callers find its address in a structure.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from .structures import Structure, StructureType
 
 
 def _argument(kind: Any) -> Any:
-    """The type in which an argument is passed: integers and literals as one kind of integers."""
+    """The type in which an argument is passed: all integers as int64, literals as their types."""
     return types.int64 if isinstance(kind, types.Integer) else types.unliteral(kind)
 
 
 class Apart:
-    """A function of structures, contiguous arrays and integers, which makes no arrays.
+    """A function compiled on its own; takes structures, contiguous arrays and integers.
 
-    In compiled code ``call(address, *arguments)`` calls it; Python may call it as any function.
+    Compiled code calls it by ``call(address, *arguments)``, Python as any function. It must not
+    make arrays.
     """
 
     def __init__(self, function: Callable[..., Any], returns: Any = types.none) -> None:
@@ -39,14 +40,14 @@ class Apart:
             convention = context.call_conv
             pointer = convention.get_function_type(returns, kinds).as_pointer()
             function = builder.inttoptr(address, pointer)
-            # There is no status to look at: these functions raise nothing.
+            # The status is not checked: these functions raise nothing.
             _, result = convention.call_function(builder, function, returns, kinds, values)
             return result
 
         def call(typing, address, *arguments):
             return returns(types.int64, *map(_argument, arguments)), generate
 
-        # Numba wants to know the number of arguments.
+        # Numba reads the number of arguments from the signature.
         names = ["typing", "address", *inspect.signature(function).parameters]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -55,11 +56,11 @@ class Apart:
         self.call = intrinsic(call)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call it from Python."""
+        """Call the function from Python."""
         return self._dispatcher(*arguments)
 
     def address(self, *kinds: Any) -> int:
-        """Where the function for arguments of these types is; compiled if it is not yet."""
+        """The address of the function for arguments of these types, compiled if necessary."""
         if kinds not in self._addresses:
             self._dispatcher.compile(kinds)
             found = self._dispatcher.overloads[kinds]

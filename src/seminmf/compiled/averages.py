@@ -1,4 +1,4 @@
-"""Means of samples: of each with its neighbours, of those of a cluster, and the middle of all."""
+"""Means of samples: of each with its neighbours, of clusters, and the geometric median of all."""
 
 from math import sqrt
 
@@ -12,10 +12,11 @@ _ROUND_OFF = np.finfo(np.float64).eps
 
 @borrowing
 def find_middle(points, most_steps, still, weights, middle, before):
-    """The geometric median (Weiszfeld's iteration from the mean), and the samples' weights in it.
+    """The geometric median of points, by Weiszfeld's iteration, and the points' weights in it.
 
-    It is there when a step is shorter than ``still`` times the harmonic mean of the distances,
-    which samples nearby make small, or after so many steps. ``before`` is room for another middle.
+    Starts at the mean. Ends after a step shorter than ``still`` times the harmonic mean of the
+    distances, which points nearby make small, or after ``most_steps``. ``before`` is room for the
+    previous median.
     """
     n, d = points.shape
     clear(middle)
@@ -31,7 +32,7 @@ def find_middle(points, most_steps, still, weights, middle, before):
             weights[i] = sqrt(square)
             farthest = max(farthest, weights[i])
         for i in range(n):
-            # Samples that are all the same have the same weights.
+            # Weights are equal where all points are.
             weights[i] = 1 / max(weights[i], _ROUND_OFF * farthest) if farthest > 0 else 1.0
             total += weights[i]
         for f in range(d):
@@ -48,9 +49,9 @@ def find_middle(points, most_steps, still, weights, middle, before):
 
 @inner
 def _average(i, own, others, copies, indptr, indices, means, row):
-    """Into a row of ``means``: of ``copies[i]`` times row i, and the rows of ``others`` next to it.
+    """``means[row]`` = mean of ``copies[i]`` copies of row i and the rows of ``others`` beside it.
 
-    Returns the sum of the squares of the weights, copies being one sample.
+    Returns the sum of the squared weights in that mean, where copies count as one sample.
     """
     d, neighbours = own.shape[1], indptr[i + 1] - indptr[i]
     total = copies[i] + neighbours
@@ -67,14 +68,14 @@ def _average(i, own, others, copies, indptr, indices, means, row):
 
 @borrowing
 def average(own, others, copies, indptr, indices, means):
-    """Means of each sample with its neighbours among others."""
+    """The mean of each sample with its neighbours, which are rows of ``others``."""
     for i in range(own.shape[0]):
         _average(i, own, others, copies, indptr, indices, means, i)
 
 
 @borrowing
 def squares_of_averages(values, copies, indptr, indices, mean):
-    """The squares of values, those of their averages, and the mean of the squares of weights.
+    """Σ‖v‖² of values, Σ‖v̄‖² of their averages with neighbours, and the mean squared weight.
 
     ``mean`` is room for one average.
     """
@@ -89,7 +90,7 @@ def squares_of_averages(values, copies, indptr, indices, mean):
 
 @borrowing
 def add_by_label(rows, shares, labels, sums, weights):
-    """Sums of rows times their shares, and of the shares, for each label."""
+    """Add share · row to the sum of its label, and the share to the weight of its label."""
     for i in range(rows.shape[0]):
         c = labels[i]
         weights[c] += shares[i]

@@ -1,4 +1,4 @@
-"""A new basis from the two moments Xᵀ(d∘V) and Vᵀ(d∘V)."""
+"""The basis step: a new basis from the moments Xᵀ(d∘V) and Vᵀ(d∘V)."""
 
 from functools import partial
 
@@ -13,18 +13,17 @@ from .products import add_cross
 from .simd.tiles import TILE, add_products, store_tile
 from .views import line_of, part
 
-# Pivots of the k × k system below this share of their diagonal entry count as zero, and so do
-# eigenvalues below this share of the largest. Sums in single precision have fewer digits.
+# A pivot of the k × k system below this share of its diagonal entry counts as zero, and so does an
+# eigenvalue below this share of the largest. Sums in single precision have fewer digits.
 RANK_TOLERANCE, SINGLE_RANK_TOLERANCE = 1e-14, 1e-7
 
 
 @inner
 def _factorize(gram, beta, floor, lengths, diagonal, negative):
-    """L of gram + diag(ridge) = LLᵀ; False where that is singular to working precision.
+    """Cholesky factor L of gram + diag(ridge); False if that is singular to working precision.
 
-    The ridge is β/2t for the present lengths t, not below the floor.
-
-    Its diagonal, and −L left of the diagonal of ``negative`` and −Lᵀ right of it.
+    The ridge is β/2t for the present lengths t, not below the floor. L comes as its ``diagonal``
+    and, in ``negative``, −L below the diagonal and −Lᵀ above it.
     """
     tolerance = RANK_TOLERANCE if gram.itemsize == 8 else SINGLE_RANK_TOLERANCE
     for q in range(gram.shape[0]):
@@ -49,7 +48,7 @@ def basis_solution(moment, gram, beta, floor, before, room, basis, omega, length
     """``basis`` = moment · (gram + diag(ridge))⁻¹ by Cholesky, ``omega`` = UᵀU, and ``lengths``.
 
     The ridge is β/2t for the lengths t ``before``, not below the floor. Returns the sum of the new
-    ones, or −1, with nothing written, where the system is singular to working precision.
+    lengths, or −1, with nothing written, if the system is singular to working precision.
     """
     m, k = moment.shape
     diagonal, negative, u = room.diagonal, room.negative, room.tile
@@ -60,7 +59,7 @@ def basis_solution(moment, gram, beta, floor, before, room, basis, omega, length
         for r in range(count):
             for q in range(k):
                 u[q, r] = moment[start + r, q]
-        # Forward, then backward.
+        # Forward substitution, then backward.
         for turn in range(2 * k):
             q = turn if turn < k else 2 * k - 1 - turn
             entries = part(line_of(negative), q * k, (q + 1) * k)
@@ -82,13 +81,13 @@ def basis_solution(moment, gram, beta, floor, before, room, basis, omega, length
     return total
 
 
-# How compiled code calls it, with an address before the arguments.
+# How compiled code calls it, with the address first.
 solve_basis = basis_solution.call
 
 
 @borrowing
 def nonnegative_basis(run, room, features, moment, old, new, step):
-    """The basis by a rule for codes: the problem is the same with X transposed."""
+    """A non-negative basis by a rule for codes: the same problem with X transposed."""
     address = run.kernels.update_codes
     m = features.shape[0]
     update_codes(address, run, room, features, 0, m, moment, old, new, step)

@@ -1,4 +1,4 @@
-"""Products of matrices by BLAS, called by its address: compiled code cannot know it beforehand."""
+"""Products of matrices by BLAS, called by its address, which is known at run time only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INT = ir.IntType(32)
 
 @lru_cache(maxsize=4)
 def product_address(dtype: Any) -> int:
-    """Where SciPy's ``gemm`` for numbers of this type is."""
+    """The address of SciPy's ``gemm`` for numbers of this type."""
     capsule = cython_blas.__pyx_capi__["dgemm" if np.dtype(dtype).itemsize == 8 else "sgemm"]
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -29,7 +29,7 @@ def _gemm(
     builder: Any, number: Any, address: Any, letters: str, beta: float, sizes: list[Any],
     matrices: list[Any], steps: list[Any],
 ) -> None:  # fmt: skip
-    """C = op(A) op(B) + beta C by columns; all arguments of BLAS are pointers."""
+    """C = op(A) op(B) + beta C for matrices stored by columns; BLAS takes all by pointers."""
     letter = ir.IntType(8)
 
     def stored(value: Any) -> Any:
@@ -48,10 +48,10 @@ def _gemm(
 
 
 def _product(letters: str, beta: float, order: Any) -> Any:
-    """A product of matrices that lie by rows, each of which is the transpose of one by columns.
+    """A product of matrices stored by rows; BLAS sees each as its transpose, stored by columns.
 
-    ``order`` finds the sizes, matrices and steps of BLAS from three matrices, the number of rows,
-    and the numbers of columns of the first and the second.
+    ``order`` turns three matrices, the number of rows n and the numbers of columns m and k of the
+    first and the second into the sizes, matrices and steps that BLAS takes.
     """
 
     @intrinsic
@@ -75,7 +75,7 @@ def _product(letters: str, beta: float, order: Any) -> Any:
     return product
 
 
-# With (address, rows, basis, out): ``out`` = rows · basis; with (address, rows, weighted, totals):
-# ``totals`` += weightedᵀ · rows.
+# (address, rows, basis, out): ``out`` = rows · basis.
+# (address, rows, weighted, totals): ``totals`` += weightedᵀ · rows.
 blas_times = _product("NN", 0.0, lambda a, b, c, n, m, k: ([k, n, m], [b, a, c], [k, m, k]))
 blas_add_cross = _product("NT", 1.0, lambda a, b, c, n, m, k: ([m, k, n], [a, b, c], [m, k, m]))

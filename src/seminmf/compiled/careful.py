@@ -1,5 +1,5 @@
-"""Non-negative least squares with all digits, one sample at a time: for those that normal equations
-are not enough for.
+"""Non-negative least squares by orthogonalisation, to full precision, for samples for which normal
+equations lose too many digits.
 """
 
 import numpy as np
@@ -7,17 +7,17 @@ import numpy as np
 from .jit import compiled, inner
 from .single import DUAL, VANISHED
 
-# What is left of a unit column by orthogonalisation, which has all digits, is no less than this.
+# Orthogonalisation with all digits leaves at least this much of an independent unit column.
 _ROUND_OFF = 1e-14
 
 
 @inner
 def _least_squares(columns, target, members, first, size, orthonormal, upper, solution):
-    """Least squares on ``size`` members, by orthogonalisation; False if the newest of them depends
+    """Least squares on ``size`` members by orthogonalisation; False if the last of them depends
     on the others.
 
-    Those before the ``first`` are orthogonalised already. Each column is twice, which keeps all
-    digits.
+    Members before the ``first`` are orthogonalised already. Each column is orthogonalised twice,
+    which keeps all digits.
     """
     r = target.shape[0]
     for a in range(first, size):
@@ -53,10 +53,10 @@ def _least_squares(columns, target, members, first, size, orthonormal, upper, so
 
 @compiled
 def careful_rows(targets, factor, codes):
-    """min over v ≥ 0 of ‖factor · v − target‖ for each row, with all digits.
+    """min over v ≥ 0 of ‖factor · v − target‖ for each row, to full precision.
 
-    Lawson and Hanson's method by orthogonalisation, from v = 0: for few components slower than
-    `nnls_rows`, which begins anywhere, and for the rows that those are not enough for.
+    Lawson and Hanson's method by orthogonalisation, from v = 0. Slower for few components than
+    `nnls_rows`, which starts anywhere; meant for the rows that that one finds doubtful.
     """
     n, (r, k) = targets.shape[0], factor.shape
     scale, columns = np.zeros(k), np.zeros((k, r))
@@ -82,7 +82,7 @@ def careful_rows(targets, factor, codes):
             blocked[q] = scale[q] == 0
         left = length
         for _ in range(10 * k + 10):
-            # The direction that leads down most, unless nothing but round-off is left.
+            # The steepest direction, unless only round-off is left.
             newest, steepest = -1, DUAL * np.sqrt(left)
             if left <= _ROUND_OFF**2 * length:
                 break
@@ -128,7 +128,7 @@ def careful_rows(targets, factor, codes):
                 _least_squares(
                     columns, target, members, changed, size, orthonormal, upper, solution
                 )
-            # Not by the columns, whose multiples may be large and cancel each other.
+            # Not from columns times codes, which may be large and cancel each other.
             for i in range(r):
                 misfit[i] = target[i]
             for _ in range(2):

@@ -1,15 +1,15 @@
-"""New codes for some samples: coordinate descent, or the paper's multiplicative rule.
+"""New codes for some samples, by coordinate descent or the paper's multiplicative rule.
 
 Each sample minimises over v ≥ 0, with everything else held fixed,
 
     d (v Ω vᵀ − 2 v·φ) + α Σ_j W_ij ‖v − v_j‖² + ½c ‖v‖² + s·v
 
-with d its weight, φ = Uᵀx, Ω = UᵀU, W the weights of its edges, and s, c the slope and the
-curvature of the penalty on its code. Divided by d, that is a target φ + pull − push in the place of
-φ, and a stiffness beside the diagonal of Ω: both rules see nothing else of graph and penalty.
+with its weight d, φ = Uᵀx, Ω = UᵀU, the weights W of its edges, and the slope s and curvature c of
+the penalty on its code. Divided by d, this replaces φ by a target φ + pull − push and adds a
+stiffness to the diagonal of Ω: the rules know no more of graph and penalty.
 
 Samples are handled in tiles of ``TILE`` that are stored transposed: the innermost loop then runs
-over independent samples with a constant trip count, whatever the number of components is.
+over independent samples with a constant trip count, for any number of components.
 """
 
 import numpy as np
@@ -31,27 +31,27 @@ from .simd.tiles import (
 )
 from .views import line_of, part, rows_of
 
-# What a call does with the codes: nothing but sums, nothing but measuring, or one of the rules.
+# What a call does: only sum, only measure, or update the codes by one of the rules.
 SUM, MEASURE, DESCEND, MULTIPLY = range(4)
 
-# In double and single precision: denominators below these have too few digits to divide by, ...
+# In double and single precision: a smaller denominator has too few digits to divide by, ...
 _SMALLEST, _SMALLEST_SINGLE = 1e-290, 1e-30
-# ... and codes below these are zero. They only shrink, and products of them would be subnormal
-# numbers, with which processors calculate a hundred times slower.
+# ... and a smaller code becomes zero. It could only shrink on, and its products would be subnormal
+# numbers, with which processors compute a hundred times slower.
 _VANISHED, _VANISHED_SINGLE = 1e-150, 1e-18
 
 
 def tile_rows(k, width):
-    """Rows of ``TILE`` numbers that `update_codes` needs: five for each component, φ, and three."""
+    """Rows of ``TILE`` numbers in the tiles of a thread: five per component, φ, and three more."""
     return 5 * k + width + 3
 
 
 @inner
 def _by_sign(omega, sizes, columns, split):
-    """The entries of each row of Ω without their signs, the positive ones first.
+    """Split each row of Ω by sign: absolute values, the positive entries first.
 
-    With the columns they come from, and how many are positive. Ω⁺ and Ω⁻ together have no more
-    entries than Ω, so that products with both cost no more than one with Ω.
+    ``columns`` are their columns in Ω, ``split[q]`` the number of positive ones. Ω⁺ and Ω⁻ together
+    have no more entries than Ω, so products with both cost no more than one with Ω.
     """
     k = omega.shape[0]
     for q in range(k):
@@ -68,7 +68,7 @@ def _by_sign(omega, sizes, columns, split):
 
 @inner
 def _multiply(room, f, pull, push, stiffness, before, root, v):
-    """The multiplicative rule for a tile, with the limits of its precision."""
+    """The multiplicative rule for a tile, with the limits of the number type."""
     double = v.dtype.type(_SMALLEST) > 0
     smallest = v.dtype.type(_SMALLEST if double else _SMALLEST_SINGLE)
     vanished = v.dtype.type(_VANISHED if double else _VANISHED_SINGLE)
@@ -78,7 +78,7 @@ def _multiply(room, f, pull, push, stiffness, before, root, v):
 
 @inner
 def _add_neighbours(graph, room, order, start, count, codes, edges, scale, pull, stiffness):
-    """What the neighbours do to a tile: scale Σ_j W_ij v_j and scale Σ_j W_ij."""
+    """The neighbours of a tile: ``pull`` = scale Σ_j W_ij v_j, ``stiffness`` = scale Σ_j W_ij."""
     k, sums = codes.shape[1], room.sums
     if k * codes.itemsize >= WIDTH:
         weighted_rows(
@@ -95,13 +95,13 @@ def _add_neighbours(graph, room, order, start, count, codes, edges, scale, pull,
                 stiffness[r] += weight
                 for q in range(k):
                     sums[r, q] += weight * codes[graph.indices[e], q]
-    # (A literal 0 would have it compiled a second time.)
+    # (A literal 0 would make Numba compile it a second time.)
     load_tile(sums, room.every, np.int64(0), count, pull)
 
 
 @inner
 def _add_penalty(terms, share, order, start, count, weight, v, scale, push, stiffness):
-    """What the penalty does to a tile with codes v: half its slope and half its curvature."""
+    """The penalty of a tile with codes v: half its slope to ``push``, half its curvature added."""
     k = v.shape[0]
     half, curvature = push.dtype.type(0.5 * weight), push.dtype.type(terms.curvature)
     penalize(terms.penalty, k * TILE, v, terms.penalty_parameters, push)
@@ -116,9 +116,9 @@ def _add_penalty(terms, share, order, start, count, weight, v, scale, push, stif
 
 @inner
 def _leave(run, order, first, count, omega, v, fit, added):
-    """What is left of the samples of a tile: ‖x‖² + ``fit``, negative where sums have cancelled it.
+    """``left`` = ‖x‖² + ``fit`` for the samples of a tile, or −1 where the sum has cancelled.
 
-    What is added up is ‖x‖² and products of parts, (Σ_q v_q ‖u_q‖)² together at most.
+    The terms added are ‖x‖² and products of basis vectors, (Σ_q v_q ‖u_q‖)² together at most.
     """
     left, squares = run.left, run.samples.squares
     cancellation, lost = left.dtype.type(run.terms.cancellation), left.dtype.type(-1)
@@ -138,9 +138,9 @@ def _leave(run, order, first, count, omega, v, fit, added):
 def codes_update(run, room, order, start, stop, phi, old, new, step):
     """Codes of the samples ``order[start:stop]``, by the rule of the ``step``, into ``new``.
 
-    Coordinate descent takes them together, so that they must not be neighbours of each other. It
-    begins at the codes that are there, and reads those of the neighbours as they are now; other
-    rules read all from ``old``. Weights are those of ``old``.
+    Coordinate descent updates them together, so none may be a neighbour of another. It starts from
+    the codes in ``new`` and reads those of the neighbours there, as they are by now; other rules
+    read everything from ``old``. The weights are those of ``old``.
 
     ``left`` receives ‖x − Uv‖² = ‖x‖² + v Ω vᵀ − 2 v·φ, see `_leave`.
     """
@@ -150,8 +150,8 @@ def codes_update(run, room, order, start, stop, phi, old, new, step):
     alpha = dtype.type(step.alpha)
     penalized = step.penalty > 0 and rule != MEASURE
     tied = (alpha > 0 or penalized) and rule != MEASURE
-    # The tiles of a thread, see `tile_rows`. They began with zeros; lanes beyond the last sample
-    # have what a tile before left there, which is looked at by nobody.
+    # The tiles of a thread, see `tile_rows`. Lanes beyond the last sample hold leftovers of an
+    # earlier tile, or zeros; nothing reads their results.
     v, before, inverse = (
         rows_of(tiles, 0, k),
         rows_of(tiles, k, 2 * k),
@@ -176,7 +176,7 @@ def codes_update(run, room, order, start, stop, phi, old, new, step):
         if tied:
             for r in range(count):
                 scale[r] = old.weights[order[first + r]]
-            # A loop of its own, because quotients are slow unless they are vectors.
+            # A loop of its own, since quotients are slow unless vectorised.
             for r in range(TILE):
                 scale[r] = 1 / scale[r]
                 totals[r] = alpha * scale[r]
@@ -195,7 +195,7 @@ def codes_update(run, room, order, start, stop, phi, old, new, step):
                 )  # fmt: skip
         if rule == DESCEND:
             if tied:
-                # In one line, because only that becomes vectors.
+                # As one flat loop, the only form that is vectorised.
                 for place in range(k * TILE):
                     goal[place] += slopes[place] - opposite[place]
                 invert_tile(omega, stiffness, inverse)
@@ -207,11 +207,11 @@ def codes_update(run, room, order, start, stop, phi, old, new, step):
                     before[q, r] = v[q, r]
             _multiply(room, f, pull, push, stiffness, before, step.root, v)
         fit_tile(omega, f, v, totals)
-        # φ is not needed any more.
+        # φ is not needed any more: its tile is room for `_leave`.
         _leave(run, order, first, count, omega, v, totals, part(line_of(f), 0, TILE))
         if rule != MEASURE:
             store_tile(new.codes, order, first, count, v)
 
 
-# How compiled code calls it, with an address before the arguments.
+# How compiled code calls it, with the address first.
 update_codes = codes_update.call

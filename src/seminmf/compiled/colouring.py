@@ -1,4 +1,4 @@
-"""Loops that prepare a graph: its edges, and colours for samples that are not neighbours."""
+"""Loops that prepare a graph: check and list its edges, and colour the samples."""
 
 import numpy as np
 
@@ -7,12 +7,12 @@ from .jit import borrowing
 
 @borrowing
 def sort_symmetric(indptr, indices, data, starts, columns, weights, seen, found, tolerance):
-    """Columns and weights of a symmetric graph in CSR, sorted; False where it is none.
+    """Sort the entries of a symmetric CSR graph into ``columns`` and ``weights``; False if invalid.
 
-    All its entries have to be inside, off the diagonal, positive, finite, stored once, and the same
-    as those on the other side but for the last digits. ``starts`` is where rows of the transpose
-    begin, which has sorted columns whatever the order before; ``seen`` and ``found`` are room for a
-    row: who is in it, and the weights.
+    All entries must be in range, off the diagonal, positive, finite, stored once, and equal to
+    those on the other side within ``tolerance``. ``starts`` is room for where rows of the transpose
+    begin (which has sorted columns whatever the order before), ``seen`` and ``found`` for the
+    columns and weights of one row.
     """
     n = seen.shape[0]
     for i in range(n):
@@ -50,7 +50,7 @@ def sort_symmetric(indptr, indices, data, starts, columns, weights, seen, found,
 def list_edges(indptr, indices, cursor, pairs):
     """The edges i < j of a symmetric CSR pattern: i, j, and where (i, j) and (j, i) are stored.
 
-    ``cursor`` is a copy of where the rows begin.
+    ``cursor`` is a copy of where the rows begin, and is used up.
     """
     count = 0
     for i in range(indptr.shape[0] - 1):
@@ -66,9 +66,9 @@ def list_edges(indptr, indices, cursor, pairs):
 
 @borrowing
 def greedy_colours(order, indptr, indices, seen, colours):
-    """Colour the vertices in the given order with the smallest free colour; returns their number.
+    """Give each vertex, in ``order``, the smallest colour free among its neighbours.
 
-    ``colours``, and ``seen`` with one place more, begin with −1 everywhere.
+    Returns the number of colours. ``colours``, and ``seen`` with one place more, start as −1.
     """
     most = 0
     for place in range(order.shape[0]):
@@ -87,11 +87,11 @@ def greedy_colours(order, indptr, indices, seen, colours):
 
 @borrowing
 def group_by_colour(samples, chunks, colours, places, order, starts, groups):
-    """The samples of each chunk colour by colour; returns the number of all colours.
+    """Sort the samples of each chunk by colour; returns the number of groups of one colour.
 
-    ``samples[chunks[c]:chunks[c + 1]]`` are those of a chunk. Written are the samples in their new
-    ``order``, where in it the colours start, those of all chunks, and at which of these the
-    chunks do (``groups``). ``places`` has one place more than there are colours.
+    ``samples[chunks[c]:chunks[c + 1]]`` are those of chunk c. Writes the samples in their new
+    ``order``, where each group ``starts`` in it, and the first group of each chunk (``groups``).
+    ``places`` is room, one more than there are colours.
     """
     count = places.shape[0] - 1
     found = 0

@@ -10,7 +10,7 @@ from .jit import inner
 from .measures import measure
 from .views import part, rows_of
 
-# Edges for which the measure is called together.
+# Edges that are passed to the loss together.
 EDGES_AT_ONCE = 512
 
 
@@ -27,10 +27,10 @@ def _squared_distances(codes, pairs, squares):
 
 @partial(Apart, returns=types.float64)
 def edge_weights(graph, loss, parameters, floor, first, stop, codes, edges, room):
-    """Graph penalty Σ w ρ(‖v_i − v_j‖) over the edges in ``pairs[first:stop]``, and their weights.
+    """The penalty Σ w ρ(‖v_i − v_j‖) of the edges ``pairs[first:stop]``; writes their weights.
 
     ρ is the ``loss`` at this address. Both entries of an edge receive w ρ'(t)/2t, with t not below
-    the floor. ``room``: three times `EDGES_AT_ONCE`.
+    the floor. ``room`` holds three times `EDGES_AT_ONCE` numbers.
     """
     penalty = 0.0
     lengths, base = part(room, 0, EDGES_AT_ONCE), part(room, EDGES_AT_ONCE, 2 * EDGES_AT_ONCE)
@@ -41,7 +41,7 @@ def edge_weights(graph, loss, parameters, floor, first, stop, codes, edges, room
         _squared_distances(codes, pairs, lengths)
         for b in range(count):
             base[b] = graph.base[np.uint64(pairs[b, 2])]
-        # A loop of its own, because roots are slow unless they are vectors.
+        # A loop of its own, since roots are slow unless vectorised.
         for b in range(count):
             lengths[b] = np.sqrt(lengths[b])
         penalty += measure(loss, count, lengths, base, 1, floor, parameters, weights)
@@ -51,12 +51,12 @@ def edge_weights(graph, loss, parameters, floor, first, stop, codes, edges, room
     return penalty
 
 
-# How compiled code calls it, with an address before the arguments.
+# How compiled code calls it, with the address first.
 weigh_edges = edge_weights.call
 
 
 def weigh_all_edges(graph, objective, codes, edges):
-    """`edge_weights` of all edges for an objective, called from Python."""
+    """`edge_weights` of all edges of a graph under an objective, called from Python."""
     room, loss = np.empty(3 * EDGES_AT_ONCE, codes.dtype), objective.graph.block(codes.dtype)
     return edge_weights(
         graph, loss.address, loss.parameters, objective.floors.edge, 0, graph.pairs.shape[0], codes,

@@ -1,15 +1,14 @@
 """One iteration of the rows, in one compiled call that threads share.
 
-Given a basis, each sample gets its new code; then follow residuals, weights, the point from which
-the next iteration starts, and the sums over the samples from which the next basis is made. This is
-done block by block, so that a block of X is in the cache for both of its products. What happens to
-a block depends on nothing but the block, and only sums leave it: whoever has rows of X, in the
-memory of this process, in a mapped file or elsewhere, drives the same function.
+Given a basis, each sample gets its new code, then its residual and weight and the point from which
+the next iteration starts; sums over the samples give the next basis. This is done block by block,
+so that a block of X is in the cache for both of its products. What happens to a block depends on
+the block alone, and only sums leave it: rows in memory, in a mapped file or elsewhere all run
+through the same function.
 
-With a graph, coordinate descent goes through the samples chunk by chunk and through the colours of
-a chunk, between the first product and the rest. Everything that is done for a chunk is done before
-the next: its rows of X and its codes are then still in the cache when the second product and the
-neighbours want them.
+With a graph, coordinate descent visits the samples chunk by chunk, and within a chunk colour by
+colour, between the first product and the rest. A chunk is finished before the next one begins: its
+rows of X and its codes are then still in the cache for the second product and for the neighbours.
 """
 
 import numpy as np
@@ -24,19 +23,22 @@ from .products import add_adjoint, add_cross, dense_rows, exact_residuals, times
 from .threads.phases import barrier, done, enter, leave, take
 from .views import line_of, part, rows_of
 
-# Samples of a colour, and edges, in one item.
+# Samples of a colour, and edges, that one thread takes at a time.
 _SAMPLES_PER_ITEM = 64
 EDGES_PER_ITEM = 2048
 
 
 def phases_of(colours, chunks):
-    """The number of phases of a call with so many colours, in all of its chunks together."""
+    """The number of phases of a call with so many colours and chunks in all."""
     return 1 + colours + 2 * chunks + 1
 
 
 @part_of_compiled
 def _rows_of_block(run, room, start, stop, origin, again):
-    """Rows of X of a block. Of a chunk that begins at ``origin`` they may be there ``again``."""
+    """The rows of X of a block; gathered rows of its chunk are kept for when it comes ``again``.
+
+    ``origin`` is the first sample of the chunk.
+    """
     kept = run.gathered.shape[0] > 0
     place = rows_of(run.gathered, start - origin, stop - origin) if kept else room.rows
     return place if kept and again else dense_rows(run.samples, start, stop, place)
@@ -44,7 +46,7 @@ def _rows_of_block(run, room, start, stop, origin, again):
 
 @inner
 def _residuals(run, room, rows, start, stop, point):
-    """Lengths of the residuals of a block, from ``left``; from X where sums have cancelled them."""
+    """Residual lengths of a block: roots of ``left``, or from X where sums have cancelled."""
     left, lengths, lost = run.left, point.residuals, False
     for i in range(start, stop):
         lengths[i] = np.sqrt(left[i])
@@ -55,7 +57,7 @@ def _residuals(run, room, rows, start, stop, point):
 
 @inner
 def _codes_penalty(run, start, stop, codes, room):
-    """Σ share · π(v) of a block."""
+    """Σ share · π(v) over a block."""
     terms, share, k = run.terms, run.samples.share, codes.shape[1]
     line, slopes = line_of(codes), line_of(room)
     if share.shape[0] == 0:
@@ -70,7 +72,7 @@ def _codes_penalty(run, start, stop, codes, room):
 
 @inner
 def _measure(run, room, shard, rows, start, stop, new):
-    """Residuals, weights, loss and penalty of a block."""
+    """Residuals and weights of a block; adds its loss and penalty to those of the shard."""
     samples, terms = run.samples, run.terms
     _residuals(run, room, rows, start, stop, new)
     shared = samples.share.shape[0] > 0
@@ -85,7 +87,7 @@ def _measure(run, room, shard, rows, start, stop, new):
 
 @inner
 def _add_moments(run, room, shard, rows, start, stop, old, new, step):
-    """The point from which the next iteration starts, and its part of the sums."""
+    """Extrapolate the codes of a block to where the next step starts, and add the moments there."""
     n, sums = stop - start, run.sums
     following, kept = rows_of(new.codes, start, stop), new.following
     if step.rule == DESCEND:
@@ -109,15 +111,15 @@ def _add_moments(run, room, shard, rows, start, stop, old, new, step):
 
 @inner
 def _visit(run, room, shard, start, stop, origin, ahead, old, new, step):
-    """All that happens to a block, but for what colours do to it: φ ahead of them, the rest behind.
+    """All that happens to a block outside of colours: φ ``ahead`` of them, the rest after them.
 
-    Where there are no colours nothing is ``ahead``.
+    Without colours everything happens in one visit, which is not ``ahead``.
     """
     by_colour = step.alpha > 0 and step.rule == DESCEND
     rows = _rows_of_block(run, room, start, stop, origin, by_colour and not ahead)
     phi = run.phi
     if phi.shape[0] == 0:
-        # Its rows go by the numbers of the samples, as all others.
+        # Its rows are numbered like the samples, as those of all other arrays.
         phi = rows_of(room.phi, -start, stop - start)
     if step.rule != SUM and ahead == by_colour:
         times(
@@ -143,7 +145,7 @@ def _visit(run, room, shard, start, stop, origin, ahead, old, new, step):
 
 @part_of_compiled
 def _shards(call, phase, run, room, chunk, ahead, old, new, step):
-    """Visit the blocks of a chunk; returns the offers of `barrier`."""
+    """Visit the blocks of a chunk; returns how often `barrier` offered the core."""
     cuts, sums = run.cuts, run.sums
     first = cuts.chunks[chunk]
     count, origin = cuts.chunks[chunk + 1] - first, cuts.blocks[cuts.shards[first]]
@@ -164,7 +166,7 @@ def _shards(call, phase, run, room, chunk, ahead, old, new, step):
 
 @part_of_compiled
 def _colours(call, phase, run, room, chunk, old, new, step):
-    """Coordinate descent on one colour after the other; returns the offers of `barrier`."""
+    """Coordinate descent on one colour after the other; returns offers as `barrier`."""
     graph, offers = run.graph, 0
     for colour in range(graph.groups[chunk], graph.groups[chunk + 1]):
         start, stop = graph.bounds[colour], graph.bounds[colour + 1]
@@ -185,7 +187,7 @@ def _colours(call, phase, run, room, chunk, old, new, step):
 
 @part_of_compiled
 def _edges(call, phase, run, room, new):
-    """Weights and penalties of the edges; returns the offers of `barrier`."""
+    """Weights and penalties of the edges; returns offers as `barrier`."""
     count = run.graph.pairs.shape[0]
     items = -(-count // EDGES_PER_ITEM)
     item = take(call, phase)
@@ -204,7 +206,7 @@ def _edges(call, phase, run, room, new):
 
 @inner
 def _add_up(sums, sparse):
-    """The sums of all shards, in their order, first in the place of those of the first."""
+    """Add the sums of all shards, in their order, to those of the first."""
     count = sums.losses.shape[0]
     height = sums.grams.shape[0] // count
     for shard in range(1, count):
@@ -227,7 +229,7 @@ def _add_up(sums, sparse):
 
 @part_of_compiled
 def _solve(call, phase, run, old, new, step):
-    """The basis of a new point from the last sums, by one thread; returns offers as `barrier`."""
+    """One thread solves for the basis of the new point; returns offers as `barrier`."""
     if take(call, phase) == 0:
         solving, sums, basis = run.solving, run.sums, new.basis
         sums.totals[3] = solve_basis(
@@ -242,14 +244,14 @@ def _solve(call, phase, run, old, new, step):
 def iteration(call, number, room, run, old, new, step):
     """One step of the rows from the point ``old`` to ``new``; returns offers as `barrier`.
 
-    With the basis of ``new``, which is solved for before, if that is part of the ``step``. Where
-    its system is singular nothing else is done.
+    Uses the basis of ``new``; a ``step`` that ``solves`` first computes it from the last sums, and
+    does nothing else if that system is singular.
 
-    Without a graph each row first makes its starting point from its old code and from the one
-    before that, which it finds in ``new``, by ``start_eta``. With one, the codes of ``new`` are
-    those points already, and the next ones are left in ``following``. To measure a point, or to
-    sum over it, it is both ``old`` and ``new``. A step may take several calls, each for the next
-    chunks; it is complete after that with the last.
+    Without a graph each row computes its starting point by ``start_eta`` from its old code and the
+    one before, which is still in ``new``. With a graph the codes of ``new`` are those points
+    already, and the next ones go to ``following``. To measure a point, or to sum over it, pass it
+    as both ``old`` and ``new``. A step may take several calls, each for the next chunks; it is
+    complete after the one with the last chunk.
     """
     cuts = run.cuts
     if not enter(call, number, room):

@@ -15,13 +15,13 @@ from numba.core.caching import IndexDataCacheFile
 
 # Reassociation and fused multiply-add, but no assumption that NaN and infinity are absent.
 FAST_MATH = frozenset({"reassoc", "contract", "nsz", "arcp"})
-# Quotients by zero are infinite, as in NumPy: a test at each division would rule out vectors.
+# Division by zero gives infinity, as in NumPy: a test at each division would prevent vectors.
 _OPTIONS: dict[str, Any] = {"fastmath": set(FAST_MATH), "error_model": "numpy"}
 
 
 @lru_cache(maxsize=1)
 def _sources_stamp() -> tuple[tuple[str, float, int], ...]:
-    """Times and sizes of all files of this package: a function of one may call those of others."""
+    """Path, time and size of each file here: a function of one may call those of others."""
     return tuple(
         (str(path), path.stat().st_mtime, path.stat().st_size)
         for path in sorted(Path(__file__).parent.rglob("*.py"))
@@ -29,10 +29,9 @@ def _sources_stamp() -> tuple[tuple[str, float, int], ...]:
 
 
 class _CheckedFiles(IndexDataCacheFile):
-    """Machine code on disk that is believed if its checksum is right, and else made again.
+    """A Numba cache whose machine code has a checksum and is made again if that is wrong.
 
-    Numba would run what a broken disk has left of it, and would let a fit fail because its code
-    cannot be kept.
+    Numba alone would run code that a broken disk has damaged, and fail where it cannot write.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -57,15 +56,15 @@ class _CheckedFiles(IndexDataCacheFile):
         size = hashlib.sha256().digest_size
         seal, content = sealed[:size], sealed[size:]
         if hashlib.sha256(content).digest() != seal:
-            raise OSError(f"{name} is damaged")  # upon which Numba compiles again
+            raise OSError(f"{name} is damaged")  # Numba then compiles again
         return pickle.loads(content)  # noqa: S301 - a file of the user's own, as Numba writes it
 
 
 def _checked(function: Any) -> Any:
-    """Have kept machine code made again when it is damaged or any of the sources has changed.
+    """Have cached code of a function made again if it is damaged or any source file has changed.
 
-    Numba looks at the file of the function alone, and would join old code with new, down to arrays
-    of other sizes. Where a version of Numba keeps its files otherwise, that remains so.
+    Numba looks at the file of the function alone, and would mix old code with new, down to arrays
+    of other sizes. Versions of Numba that keep their files in another way keep that behaviour.
     """
     files: Any = getattr(getattr(function, "_cache", None), "_cache_file", None)
     if type(files) is IndexDataCacheFile:
@@ -85,7 +84,7 @@ def _warn_of_no_cache(error: Exception) -> None:
 
 
 def _kept_on_disk(make: Callable[..., Any], **options: Any) -> Any:
-    """What ``make`` compiles with a cache; without one, and with a warning, where that fails."""
+    """Compile by ``make`` with a cache on disk; without it, and with a warning, if that fails."""
     try:
         return _checked(make(cache=True, **options))
     except RuntimeError as error:
@@ -96,14 +95,13 @@ def _kept_on_disk(make: Callable[..., Any], **options: Any) -> Any:
 def compiled(function: Callable[..., Any]) -> Any:
     """A function that Python calls: compiled on first use, without the GIL, and kept on disk.
 
-    Where no folder for it can be written the code is compiled anew in every process, and a warning
-    says how to avoid that.
+    If no folder can be written, each process compiles again, and a warning says how to avoid that.
     """
     return _kept_on_disk(lambda **options: njit(**options)(function), nogil=True, **_OPTIONS)
 
 
-# Compiled code that neither makes arrays nor keeps any: without the counting of references, which
-# takes longer to compile than the arithmetic.
+# For code that neither makes nor keeps arrays: without reference counts, which take longer to
+# compile than the arithmetic.
 _BORROWING: dict[str, Any] = {"_nrt": False, **_OPTIONS}
 
 
@@ -113,14 +111,14 @@ def borrowing(function: Callable[..., Any]) -> Any:
 
 
 def inner(function: Callable[..., Any]) -> Any:
-    """A function that only compiled code calls, and that makes no arrays."""
+    """A function without new arrays that only compiled code calls."""
     return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_BORROWING)(function)
 
 
 def part_of_compiled(function: Callable[..., Any]) -> Any:
-    """A function with one caller in compiled code, of which it becomes a part.
+    """A function that is inlined into its only, compiled, caller.
 
-    Compiled by itself it would be compiled a second time with its caller.
+    Compiled separately, it would be compiled a second time with its caller.
     """
     return njit(inline="always", **_BORROWING)(function)
 

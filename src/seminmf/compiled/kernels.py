@@ -1,4 +1,4 @@
-"""Addresses of what is compiled apart, for the types that a run has."""
+"""Addresses of the functions that are compiled apart, for the types of a run."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def _arrays(dtype: Any) -> tuple[Any, Any]:
     return types.Array(number, 1, "C"), types.Array(number, 2, "C")
 
 
-# What stands in a run for addresses that follow from its type.
+# Placeholder in a run, since the addresses depend on the run's own type.
 NO_KERNELS = Kernels(**dict.fromkeys(Kernels.fields, 0))
 
 
 def find_kernels(run: Any, room: Any, point: Any, step: Any, dtype: Any) -> None:
-    """Give a run the addresses for its own type and those of what else an iteration takes."""
+    """Set the addresses in a run, for its type and those of the other arguments of `iteration`."""
     kinds = kind_of(run), kind_of(room), kind_of(point), kind_of(step)
     run.set_structure("kernels", _all(*kinds, dtype))
 
 
 def find_iteration(run: Any, room: Any, point: Any, step: Any) -> Any:
-    """`iteration` for arguments of these types, which are no longer looked at in each call.
+    """The machine code of `iteration` for arguments of these types, without a check in each call.
 
-    Numba's search for what was compiled for them takes as long as a basis step of few features.
+    Numba's lookup of the overload takes as long as a basis step of few features.
     """
     return _entry(kind_of(room), kind_of(run), kind_of(point), kind_of(step))
 

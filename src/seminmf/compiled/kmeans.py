@@ -1,13 +1,13 @@
-"""k-means: as many centres as are asked for, from which the samples are as near as can be.
+"""k-means: ``count`` centres with a small sum of squared distances to the samples.
 
-A start chooses samples one after the other, each the best of a few that are drawn with their
-squared distances from those before (greedy k-means++); then samples go to their nearest centres,
-and centres to the means of their samples, until nobody moves (Lloyd). Of several starts the one
-with the least sum of squares after a few such rounds goes on.
+A start draws samples as centres, each the best of a few candidates that are drawn in proportion to
+their squared distances from the centres before (greedy k-means++). Then samples go to their nearest
+centres, and centres to the means of their samples, until nothing changes (Lloyd). Of several
+starts, the one with the least sum of squares after a few such rounds is continued.
 
 Samples lie in tiles, so that a centre is compared with as many of them at once as a vector has
-lanes, by differences: squares that are expanded lose the digits of near samples. Threads share
-blocks of tiles, whose sums are added up in their order: digits do not depend on who did what.
+lanes, by differences: expanded squares lose the digits of near samples. Threads share blocks of
+tiles, whose sums are added up in order: digits do not depend on which thread did what.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from .threads.phases import barrier, done, enter, leave, take
 from .threads.team import Team
 from .views import line_of, matrix_at, part, rows_of
 
-# A start ends after so many rounds, or when the squares of the steps of all centres come to less
-# than such a share of the mean square, per feature, of what parts a sample from its centre.
+# The most rounds of a start, which also ends when the squared steps of all centres sum to less than
+# this share of the mean squared distance, per feature, of a sample from its centre.
 _ROUNDS, _STILL = 300, 1e-4
-# Rounds after which starts are compared. Of five the one that is best by then ends tighter than the
-# best of three that all go on to their ends (`benchmarks.panel.starts`), in less time.
+# Rounds after which starts are compared. The best of five after that many ends tighter than the
+# best of three that are all run to their ends (`benchmarks.panel.starts`), in less time.
 _HEAT = 5
-# A sample is where its centre is, if the square of their distance is less than such a share of its
-# own: more is not known of a mean.
+# A sample is at its centre if their squared distance is below this share of its squared length:
+# a mean is not known more exactly.
 _SAME = 1e-26
-# Tiles of a block: at least so many, and so many blocks at most, each of which has sums of its own.
+# The fewest tiles of a block, and the most blocks, each of which has sums of its own.
 _FEWEST_TILES, _MOST_BLOCKS = 32, 64
-# Places of ``state``: what comes next, whose candidates are how many (none before a start begins),
-# what was found, and which start it is.
+# Places of ``state``: the next centre to choose, the number of candidates (0 before a start), flags
+# for over and for the last round, the round, and the number of the start.
 _STEP, _TRIED, _OVER, _LAST, _ROUND, _START = range(6)
 _REAL, _WHOLE, _LABEL = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.int32)
 
 
 class Partition(NamedTuple):
-    """Samples parted by their nearest centres."""
+    """Centres, and the nearest one of each sample."""
 
     centres: FloatArray
     labels: IntArray
     inertia: float
-    """The sum of the squares of the distances to the centres, times weights."""
+    """The weighted sum of the squared distances of the samples to their centres."""
     rounds: int
 
 
 class _Search(Structure):
-    """Samples, as rows and in tiles, and what there is of a start.
+    """The samples, as rows and in tiles, and the state of the present start.
 
-    ``draws``: numbers from 0 to 1, a row for each centre of each start. ``trials``: squares to the
-    nearest centre if a candidate were one, and ``squares`` as they are. ``best``: the centres that
-    go on after all starts, with a sum of squares of ``least``. ``sums``, ``sizes`` and ``losses``
-    have rows for the blocks.
+    ``draws``: numbers from 0 to 1, a row for each centre of each start. ``squares``: distance² of
+    each sample to its nearest centre; ``trials``: the same if a candidate were a centre. ``best``:
+    the centres to continue with after all starts, whose sum of squares is ``least``. ``sums``,
+    ``sizes`` and ``losses`` have rows for the blocks.
     """
 
     fields = (
@@ -71,14 +71,14 @@ class _Search(Structure):
 
 
 class _Seat(Structure):
-    """What one thread needs for itself: squares of two centres, and the nearest of all."""
+    """Working memory of one thread: distance² to two centres, and to the nearest of all."""
 
     fields = ("leads", "limits", "pair", "least", "nearest")
 
 
 @part_of_compiled
 def _begin(search):
-    """The next start, with its first sample; after the last the best one goes on."""
+    """Draw the first candidate of the next start; after the last start, continue the best one."""
     state, squares, labels = search.state, search.squares, search.labels
     for i in range(labels.shape[0]):
         squares[i], labels[i] = np.inf, -1
@@ -86,7 +86,7 @@ def _begin(search):
         copy(search.best, search.centres)
         state[_STEP], state[_TRIED] = search.centres.shape[0], 1
         return
-    # The sample at which the sum of the weights goes beyond what was drawn.
+    # The sample at which the cumulative weights exceed the number drawn.
     wanted, first = search.draws[state[_START], 0, 0] * sum_of(search.weights), 0
     while first < labels.shape[0] - 1 and search.weights[first] <= wanted:
         wanted -= search.weights[first]
@@ -97,7 +97,7 @@ def _begin(search):
 
 @part_of_compiled
 def _try(search, seat, block):
-    """Squares to the nearest of the centres and each candidate, for the samples of a block."""
+    """distance² to the nearest of the centres and each candidate, for the samples of a block."""
     n, tried, pair, limits = search.rows.shape[0], search.state[_TRIED], seat.pair, seat.limits
     tiles, candidates, trials = search.tiles, search.candidates, line_of(search.trials)
     totals = line_of(rows_of(search.potentials, block, block + 1))
@@ -115,7 +115,7 @@ def _try(search, seat, block):
                 found = part(line_of(pair), place * TILE, (place + 1) * TILE)
                 for lane in range(stop - begin):
                     trial[lane] = min(found[lane], squares[lane])
-                # In a loop of its own: see `measures`.
+                # A loop of its own, see `measures._measure`.
                 total = 0.0
                 for lane in range(stop - begin):
                     total += weights[lane] * trial[lane]
@@ -124,7 +124,7 @@ def _try(search, seat, block):
 
 @part_of_compiled
 def _choose(search):
-    """The best candidate becomes the next centre, and others are drawn."""
+    """Make the best candidate the next centre, and draw candidates for the one after it."""
     state, rows, weights, squares = search.state, search.rows, search.weights, search.squares
     totals, candidates, n = search.potentials, search.candidates, search.rows.shape[0]
     best, least = 0, np.inf
@@ -141,7 +141,7 @@ def _choose(search):
     if state[_STEP] == search.centres.shape[0]:
         return
     for c in range(state[_TRIED]):
-        # The sample at which the sum of the squares reaches what was drawn.
+        # The sample at which the cumulative squares reach the number drawn.
         wanted, block = search.draws[state[_START], state[_STEP], c] * least, 0
         while block < totals.shape[0] - 1 and totals[block, best] <= wanted:
             wanted -= totals[block, best]
@@ -158,7 +158,7 @@ def _choose(search):
 
 @part_of_compiled
 def _assign(search, seat, block):
-    """The nearest centre of each sample of a block, and sums of the samples of each centre."""
+    """Find the nearest centre of each sample of a block; sum the samples of each centre."""
     limits, least, nearest, pair = seat.limits, seat.least, seat.nearest, line_of(seat.pair)
     tiles, rows, centres = search.tiles, line_of(search.rows), search.centres
     (n, d), k = search.rows.shape, centres.shape[0]
@@ -197,7 +197,7 @@ def _assign(search, seat, block):
 
 @part_of_compiled
 def _farthest(search):
-    """The sample that is farthest from its centre; −1 if all are where theirs are."""
+    """The sample farthest from its centre; −1 if all samples are at their centres."""
     found, most = 0, 0.0
     for i in range(search.rows.shape[0]):
         share = search.weights[i] * search.squares[i]
@@ -211,7 +211,7 @@ def _farthest(search):
 
 @part_of_compiled
 def _move(search):
-    """Centres go to the means of their samples; those that have none, to the farthest samples."""
+    """Move centres to the means of their samples, and those without any to the farthest samples."""
     state, centres, losses, moved = search.state, search.centres, search.losses, search.moved
     (k, d), rows, starts = centres.shape, search.rows, search.draws.shape[0]
     races = starts > 1 and state[_START] < starts
@@ -244,7 +244,7 @@ def _move(search):
             change += (mean - centres[c, f]) ** 2
             centres[c, f] = mean
     if races and moved[0] == 0:
-        state[_ROUND] = _HEAT  # the rounds that are left would change nothing
+        state[_ROUND] = _HEAT  # further rounds would change nothing
     if not races:
         state[_LAST] = change <= least or state[_ROUND] >= _ROUNDS
     elif state[_ROUND] == _HEAT:
@@ -257,7 +257,7 @@ def _move(search):
 
 @borrowing
 def _search_from(call, number, seat, search):
-    """All starts; returns the offers of `barrier`."""
+    """All starts, on each thread; returns offers as `barrier`."""
     if not enter(call, number, seat):
         return 0
     offers, phase, state = 0, 0, search.state
@@ -302,7 +302,7 @@ def _fill_squares(tiles, centres, seat, squares):
 
 @lru_cache(maxsize=1)
 def _a_seat() -> _Seat:
-    """Of which there are others; see `Structure.fresh`."""
+    """A template for `Structure.fresh`."""
     return _Seat(
         leads=True, limits=(_REAL, 2), pair=(_REAL, 2, TILE), least=(_REAL, TILE),
         nearest=(_WHOLE, TILE),
@@ -310,7 +310,7 @@ def _a_seat() -> _Seat:
 
 
 def _tiles(rows: FloatArray) -> FloatArray:
-    """Of the rows, and zeros to fill the last one."""
+    """The rows in tiles, of shape (tiles, features, TILE); zeros fill the last one."""
     n, d = rows.shape
     count = -(-n // TILE)
     tiles = np.zeros((count, d, TILE))
@@ -322,7 +322,7 @@ def _tiles(rows: FloatArray) -> FloatArray:
 
 
 def squared_distances(points: FloatArray, centres: FloatArray) -> FloatArray:
-    """Of each point to each centre, as k-means sees them."""
+    """Squared distance of each point to each centre, with the digits that `kmeans` finds."""
     rows, centres = (np.ascontiguousarray(some, _REAL) for some in (points, centres))
     squares = np.empty((len(rows), len(centres)))
     _fill_squares(_tiles(rows), centres, _a_seat().fresh(), squares)
@@ -333,7 +333,7 @@ def kmeans(
     points: FloatArray, count: int, seed: int, starts: int = 1, weights: FloatArray | None = None,
     centres: FloatArray | None = None,
 ) -> Partition:  # fmt: skip
-    """``count`` centres from the best of so many starts, or those from given ``centres``."""
+    """``count`` centres from the best of some ``starts``, or from given first ``centres``."""
     rows = np.ascontiguousarray(points, _REAL)
     (n, d), tiles, rng = rows.shape, _tiles(rows), np.random.default_rng(seed)
     block = max(_FEWEST_TILES, -(-len(tiles) // _MOST_BLOCKS))

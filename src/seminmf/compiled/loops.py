@@ -1,5 +1,5 @@
-"""Loops that NumPy has words for; but those can fail, with a message, and Numba compiles functions
-on strings for that for seconds.
+"""Loops for which NumPy has functions. Those can raise errors with messages, for which Numba
+compiles string functions for seconds.
 """
 
 from .jit import inner
@@ -14,7 +14,7 @@ def clear(vector):
 
 @inner
 def copy(matrix, target):
-    """Into the first columns of ``target``."""
+    """Copy a matrix into the first columns of ``target``."""
     for i in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):
             target[i, j] = matrix[i, j]
@@ -37,7 +37,7 @@ def sum_of(numbers):
 
 @inner
 def scale(factors, rows, out):
-    """``out[i] = factors[i] · rows[i]``, into the first columns of ``out``."""
+    """``out[i] = factors[i] · rows[i]``, in the first columns of ``out``."""
     for i in range(rows.shape[0]):
         for q in range(rows.shape[1]):
             out[i, q] = factors[i] * rows[i, q]
@@ -45,7 +45,7 @@ def scale(factors, rows, out):
 
 @inner
 def extrapolate(codes, before, eta, point):
-    """``point`` = max(0, V + η(V − V_previous)); it may be where V_previous is."""
+    """``point`` = max(0, V + η(V − V_previous)); it may be the array of V_previous."""
     v, last, y = line_of(codes), line_of(before), line_of(point)
     for i in range(v.shape[0]):
         y[i] = max(codes.dtype.type(0), v[i] + eta * (v[i] - last[i]))

@@ -1,9 +1,9 @@
-"""Losses and penalties as compiled code sees them: functions at an address.
+"""Losses and penalties as compiled code sees them: loops called by their address.
 
-A loss is two functions of one number, ρ(t) and its weight, written in Python. Here they become one
-compiled loop over the lengths of a block, which the iteration calls by its address. So the
-iteration is compiled once whatever the loss is, a new loss costs a fraction of a second, and one
-written outside this package runs like ours. Penalties on the codes are made in the same way.
+A loss is two Python functions of one number, ρ(t) and its weight. They are compiled into one loop
+over the lengths of a block, which the iteration calls by its address. So the iteration is compiled
+once for all losses, a new loss costs a fraction of a second, and one written outside this package
+runs like ours. Penalties on the codes work in the same way.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from numba.extending import intrinsic
 from .jit import at_an_address, compiled
 from .views import line_of, part
 
-# A function takes at most so many parameters after its argument.
+# The most parameters that a function may take after its argument.
 MOST_PARAMETERS = 3
-# What is added to weights, by the bytes of a number: those of a loss that rises no more are zero,
-# and graph and penalty are divided by them. Beside all others it is nothing, and a quadratic of
-# more weight lies above the loss as well.
+# Added to weights, by bytes per number, because graph and penalty are divided by them and a loss
+# that rises no more has weight zero. Beside other weights it vanishes, and a quadratic of more
+# weight is still above the loss.
 LEAST_WEIGHT = {8: 1e-200, 4: 1e-20}
 
 Scalar = Callable[..., float]
@@ -36,23 +36,23 @@ Scalar = Callable[..., float]
 
 @dataclass(frozen=True)
 class Block:
-    """A compiled loop over many arguments, and the parameters that it takes."""
+    """A compiled loop over many arguments, with the parameters of its function."""
 
     address: int
     parameters: Any
     keeps: Any
-    """What has to live as long as the address is in use."""
+    """Must live as long as the address is in use."""
 
 
-# What the loops below are made of; each of them is compiled with functions in the place of these.
+# Placeholders in the loops below, which are compiled with actual functions in their place.
 _value = _weight = _slope = _least = None
 
 
 def _measure(count, lengths, share, shared, floor, parameters, weights):
-    """Σ share · ρ(length), and share · weight(length) for each length.
+    """Returns Σ share · ρ(length); writes share · weight(length) for each length.
 
-    In loops of their own: one that adds up and writes at once is rounded in two ways, by whether
-    the arrays lie near each other in memory.
+    In separate loops: one that both adds up and writes would be rounded in two ways, depending on
+    whether the arrays are close to each other in memory.
     """
     a, b, c = parameters[0], parameters[1], parameters[2]
     total = 0.0
@@ -71,7 +71,7 @@ def _measure(count, lengths, share, shared, floor, parameters, weights):
 
 
 def _penalize(count, codes, parameters, shifts):
-    """Σ π(v), and the slope of π for each code, in loops of their own as in `_measure`."""
+    """Returns Σ π(v); writes the slope of π for each code. Separate loops as in `_measure`."""
     a, b, c = parameters[0], parameters[1], parameters[2]
     total = 0.0
     for i in range(count):
@@ -82,7 +82,7 @@ def _penalize(count, codes, parameters, shifts):
 
 
 def _with_room_for_parameters(function: Scalar, count: int) -> Any:
-    """The same as a function of its argument and all parameters that there may be."""
+    """The function with `MOST_PARAMETERS` parameters, of which it uses ``count``."""
     scalar = njit(fastmath=True, error_model="numpy")(function)
     adapted: list[Scalar] = [
         lambda t, a, b, c: scalar(t),
@@ -94,14 +94,14 @@ def _with_room_for_parameters(function: Scalar, count: int) -> Any:
 
 
 def _fingerprint(function: Any) -> str:
-    """Changes when the function does, so that old machine code is not taken for new."""
+    """A hash of a function's bytecode, so that old machine code is not taken for new."""
     code = function.__code__
     text = repr((code.co_code, code.co_consts, code.co_names))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _is_ours(function: Any) -> bool:
-    """Of functions of this package it is known that they depend on nothing but their text."""
+    """Whether a function is of this package: those depend on nothing but their text."""
     return str(function.__module__).split(".")[0] == __name__.split(".")[0]
 
 
@@ -139,13 +139,13 @@ def _signature(template: Any, dtype: Any) -> Any:
 def _compiled(
     template: Any, second: str, functions: tuple[Scalar, Scalar], count: int, dtype: Any
 ) -> Any:
-    """The loop of ``template`` with these functions in it."""
+    """The loop of ``template`` around these functions."""
     names = dict(zip(("_value", second), functions, strict=True))
     found = {name: _with_room_for_parameters(f, count) for name, f in names.items()}
     found["_least"] = LEAST_WEIGHT[np.dtype(dtype).itemsize]
     loop = FunctionType(template.__code__, {**globals(), **found}, template.__name__)
     loop.__module__ = template.__module__
-    # The name under which machine code is kept on disk.
+    # Machine code is kept on disk under this name.
     parts = "_".join(_fingerprint(function) for function in functions)
     loop.__qualname__ = f"{template.__name__}_{parts}"
     keep = all(_is_ours(function) for function in functions)
@@ -165,17 +165,17 @@ def _block(
 
 
 def measure_block(value: Scalar, weight: Scalar, values: tuple[float, ...], dtype: Any) -> Block:
-    """The loop for ρ and its weight ρ'(t)/2t, both functions of t and the parameters."""
+    """The loop of a loss ρ and its weight ρ'(t)/2t, both functions of t and the parameters."""
     return _block(_measure, "_weight", (value, weight), values, dtype)
 
 
 def penalty_block(value: Scalar, slope: Scalar, values: tuple[float, ...], dtype: Any) -> Block:
-    """The loop for π and its slope, both functions of a code v ≥ 0 and the parameters."""
+    """The loop of a penalty π and its slope, both functions of a code v ≥ 0 and the parameters."""
     return _block(_penalize, "_slope", (value, slope), values, dtype)
 
 
 def _call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Call what is at the first of the arguments with the others, arrays as their addresses."""
+    """Call the address in the first argument with the others, arrays as pointers."""
     address, *rest = arguments
     values = []
     for kind, value in zip(signature.args[1:], rest, strict=True):
@@ -188,9 +188,9 @@ def _call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 @intrinsic
 def measure(typing, address, count, lengths, share, shared, floor, parameters, weights):
-    """Call the loop of a loss: the loss of the first ``count`` lengths, with their ``weights``.
+    """Call the loop of a loss: returns the loss of ``count`` lengths, writes their ``weights``.
 
-    ``share`` is looked at only if they are ``shared`` (1, not 0).
+    ``share`` is read only if ``shared`` is 1.
     """
     return (
         types.float64(
@@ -203,7 +203,7 @@ def measure(typing, address, count, lengths, share, shared, floor, parameters, w
 
 @intrinsic
 def penalize(typing, address, count, codes, parameters, shifts):
-    """Call the loop of a penalty: the penalty of the first ``count`` codes, with their slopes."""
+    """Call the loop of a penalty: returns that of ``count`` codes, writes their slopes."""
     return types.float64(types.int64, types.int64, codes, parameters, shifts), _call
 
 
@@ -213,7 +213,7 @@ def _measure_all(address, lengths, share, shared, floor, parameters, weights):
 
 
 def measure_lengths(block: Block, lengths: Any, share: Any, floor: float) -> tuple[float, Any]:
-    """The loss of all ``lengths``, weighted by ``share`` unless that is None, and their weights."""
+    """The loss of all ``lengths``, weighted by ``share`` unless it is None, and their weights."""
     lengths = np.ascontiguousarray(lengths)
     weights = np.empty_like(lengths)
     shares = lengths if share is None else np.ascontiguousarray(share, lengths.dtype)
@@ -236,7 +236,7 @@ def _penalize_all(address, codes, parameters, shifts):
 
 
 def penalize_codes(block: Block, codes: Any, share: Any) -> tuple[float, Any]:
-    """The penalty of all ``codes``, their rows weighted by ``share``, and the shifts of each."""
+    """The penalty of all ``codes``, rows weighted by ``share``, and the slope at each code."""
     codes = np.ascontiguousarray(codes)
     shifts = np.empty_like(codes)
     totals = _penalize_all(block.address, codes, block.parameters, shifts)

@@ -1,10 +1,10 @@
-"""Lists of the nearest samples, which lie in cells of some hundred each.
+"""Nearest neighbours of queries among samples that lie in cells of some hundred each.
 
 The samples of a cell are in tiles, with a row of ``TILE`` samples for each feature, so that a query
-is compared with as many of them at once as a vector has lanes. A list is a row of the places of
-samples in the tiles, nearest first, and of the squares of their distances. Each function changes
-the lists of the queries that it is called for and of no others, and a query meets samples in an
-order of its own: results do not depend on who is called when, or together with whom.
+is compared with as many at once as a vector has lanes. The result for a query is a list: places of
+samples in the tiles, nearest first, and the squares of their distances. A function changes only the
+lists of the queries it is called for, and each query meets samples in an order of its own: results
+do not depend on which queries are processed when, or together.
 """
 
 from .jit import borrowing, inner
@@ -15,7 +15,7 @@ PER_TILE = TILE
 
 @borrowing
 def fill_tiles(points, order, places, tiles):
-    """Point ``order[i]`` goes to place ``places[i]`` of the tiles."""
+    """Put point ``order[i]`` at place ``places[i]`` of the tiles."""
     for i in range(places.shape[0]):
         tile, lane = places[i] // TILE, places[i] % TILE
         for f in range(points.shape[1]):
@@ -24,7 +24,7 @@ def fill_tiles(points, order, places, tiles):
 
 @borrowing
 def read_tiles(tiles, places, points):
-    """Points at some places of the tiles, as rows."""
+    """The points at some places of the tiles, as rows of ``points``."""
     for i in range(places.shape[0]):
         tile, lane = places[i] // TILE, places[i] % TILE
         for f in range(points.shape[1]):
@@ -33,7 +33,7 @@ def read_tiles(tiles, places, points):
 
 @inner
 def _take(near, squares, q, hidden, tile, found, distances):
-    """Put those samples of a tile into a list that are near enough for it, found by their bits."""
+    """Insert the samples of a tile marked by the bits ``found`` into the sorted list of query q."""
     end, lane = near.shape[1] - 1, 0
     while found != 0:
         sample, square = tile * TILE + lane, distances[lane]
@@ -70,7 +70,7 @@ def _meet(queries, some, first, last, hidden, tiles, start, stop, lists, rooms):
 def meet_all(queries, hidden, tiles, lists, rooms):
     """Compare queries with the samples of all tiles.
 
-    A query does not see who is in the place ``hidden`` for it. ``rooms`` are the numbers of the
+    A query skips the sample at the place ``hidden`` for it. ``rooms`` are the numbers of the
     queries, and room for two limits and for the distances of two queries to a tile.
     """
     everyone = rooms[0]
@@ -79,10 +79,10 @@ def meet_all(queries, hidden, tiles, lists, rooms):
 
 @borrowing
 def choose_cells(queries, homes, centres, beside, nobody, lists, tiles, rooms):
-    """Lists of the cells that are nearest to a query, of those beside its home.
+    """Fill ``lists`` with the cells nearest to each query, among those ``beside`` its home.
 
-    Queries come in the order of their homes. ``tiles`` have room for the centres of all cells
-    beside one, and are infinite behind them; ``nobody`` has −1 for each query.
+    Queries are sorted by their homes. ``tiles`` have room for the centres of the cells beside one,
+    and are infinite after them; ``nobody`` has −1 for each query.
     """
     near, _ = lists
     everyone, first = rooms[0], 0
@@ -104,8 +104,9 @@ def choose_cells(queries, homes, centres, beside, nobody, lists, tiles, rooms):
 def meet_cells(queries, hidden, cells, bounds, tiles, lists, rooms, heads, callers):
     """Compare each query with the samples of its ``cells``.
 
-    Cell c has tiles ``bounds[c]`` to ``bounds[c + 1]``. All queries that look into a cell do so
-    together: ``callers`` has room for them all, ``heads`` for a number for each cell and one more.
+    Cell c has tiles ``bounds[c]`` to ``bounds[c + 1]``. All queries of a cell are compared with it
+    together: ``callers`` is room for all (query, cell) pairs, ``heads`` for one number more than
+    there are cells.
     """
     for c in range(heads.shape[0]):
         heads[c] = 0

@@ -1,8 +1,8 @@
 """Products with rows of X, dense or sparse: the only compiled code that reads entries of X.
 
-``rows`` are the dense rows of some samples, as `dense_rows` finds them; where X is sparse they are
-not looked at. Products have as many columns as fill whole vectors; sums over the rows of X are
-k × m for dense X and m × columns for sparse X.
+``rows`` are the dense rows of some samples, as from `dense_rows`, and are not read if X is sparse.
+Products have enough columns to fill whole vectors; sums over the rows of X are k × m for dense X,
+m × columns for sparse X.
 """
 
 import numpy as np
@@ -14,24 +14,24 @@ from .simd.lanes import LINE, WIDTH, fetch
 from .simd.rows import add_rows, rows_times, scatter_row, weighted_rows
 from .views import matrix_at, rows_of
 
-# Products whose narrow factor has so few entries that it stays in the cache are done here, larger
-# ones by BLAS, which is made for those. Rows of X are added up in strips.
+# Products whose narrow factor has at most this many entries, and so stays in the cache, are made
+# here, larger ones by BLAS, which is meant for them. Rows of X are added up in strips of this many.
 SKINNY, STRIP = 40_000, 64
-# Rows of X that are on their way from memory when one is copied.
+# How many rows ahead memory is fetched when rows are copied.
 _ROWS_AHEAD = 4
 
 
 def padded_width(n_components, dtype):
-    """As many columns as there are components, and more to fill the last vector."""
+    """The number of components, rounded up to whole vectors."""
     count = WIDTH // dtype.itemsize
     return -(-n_components // count) * count
 
 
 @inner
 def gather(samples, start, stop, room):
-    """Into ``room`` the rows of X of the samples from ``start`` to ``stop``.
+    """Copy the rows of X of the samples from ``start`` to ``stop`` into ``room``.
 
-    They may be anywhere in X, so that the processor has to be told which ones come next.
+    They may be anywhere in X, so the processor is told in advance which ones come next.
     """
     m, numbered = samples.n_features, samples.numbering.shape[0] > 0
     entries, step = samples.entries, samples.column_step
@@ -53,7 +53,7 @@ def gather(samples, start, stop, room):
 
 @part_of_compiled
 def dense_rows(samples, start, stop, room):
-    """The rows of X of some samples as an array; in ``room`` if X does not have them as one."""
+    """The rows of X of some samples as a matrix; copied to ``room`` unless X is ``plain``."""
     m = samples.n_features
     rows = rows_of(room, 0, stop - start)
     if samples.plain:
@@ -65,7 +65,7 @@ def dense_rows(samples, start, stop, room):
 
 @inner
 def _sparse_row(samples, i):
-    """Where the entries of a sample begin and end."""
+    """Where the entries of sample i begin and end."""
     number = samples.numbering[i]
     return samples.indptr[number], samples.indptr[number + 1]
 
@@ -74,7 +74,7 @@ def _sparse_row(samples, i):
 def products(samples, rows, start, stop, basis, out, spare):
     """``out`` = X · basis for the samples from ``start`` to ``stop``.
 
-    ``spare`` has a place for each of them if X is sparse.
+    ``spare`` is room for a number for each of them, used if X is sparse.
     """
     n = stop - start
     if samples.sparse:
@@ -91,7 +91,7 @@ def products(samples, rows, start, stop, basis, out, spare):
 
 @Apart
 def cross_products(blas, rows, weighted, totals):
-    """``totals`` += weightedᵀ · rows, for rows of any matrix."""
+    """``totals`` += weightedᵀ · rows."""
     n, m = rows.shape
     if m * weighted.shape[1] <= SKINNY and m * rows.itemsize >= WIDTH:
         for first in range(0, n, STRIP):
@@ -102,7 +102,7 @@ def cross_products(blas, rows, weighted, totals):
 
 @Apart
 def sparse_adjoint_products(samples, start, weighted, sums):
-    """``sums`` += the sum of x · weightedᵀ over the samples from ``start`` on, for sparse X.
+    """``sums`` += Σ x · weightedᵀ over the samples from ``start`` on, for sparse X.
 
     ``weighted`` has a row for each of them, with whole vectors of columns.
     """
@@ -112,14 +112,14 @@ def sparse_adjoint_products(samples, start, weighted, sums):
         scatter_row(samples.entries, samples.indices, first, last, weighted, r, totals)
 
 
-# How compiled code calls these, with an address before the arguments.
+# How compiled code calls these, with the address first.
 times, add_cross = products.call, cross_products.call
 _add_sparse_adjoint = sparse_adjoint_products.call
 
 
 @inner
 def add_adjoint(kernels, samples, rows, start, weighted, sums):
-    """``sums`` += the sum of x · weightedᵀ over the samples from ``start`` on.
+    """``sums`` += Σ x · weightedᵀ over the samples from ``start`` on.
 
     ``weighted`` has a row for each of them, for sparse X with whole vectors of columns.
     """
@@ -132,9 +132,9 @@ def add_adjoint(kernels, samples, rows, start, weighted, sums):
 
 @inner
 def exact_residuals(samples, rows, start, stop, point, left, fitted):
-    """‖x − Uv‖ by the explicit difference, for samples of a block of which ``left`` is negative.
+    """‖x − Uv‖ by the explicit difference, for those samples of a block whose ``left`` is negative.
 
-    ``fitted`` has room for a sample.
+    ``fitted`` is room for one sample.
     """
     basis, codes, lengths = point.basis.U, point.codes, point.residuals
     m, k = samples.n_features, codes.shape[1]

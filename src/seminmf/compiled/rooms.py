@@ -1,4 +1,4 @@
-"""Room that compiled code works in, made beforehand: it makes no arrays itself."""
+"""Working memory for compiled code, which makes no arrays itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVERY: Any = np.arange(TILE)
 
 
 class Sizes(NamedTuple):
-    """Rows of the longest block, features, components, columns of whole vectors, type."""
+    """Rows of the longest block, features m, components k, k as whole vectors, number type."""
 
     longest: int
     m: int
@@ -31,8 +31,8 @@ class Sizes(NamedTuple):
     dtype: Any
 
 
-# Of what follows below from sizes alone one is kept of each of the last kinds, from which others
-# are made (`Structure.fresh`).
+# The structures below depend on sizes alone. One of each of the last kinds is kept as a template,
+# from which others are made (`Structure.fresh`).
 _kept = lru_cache(maxsize=32)
 
 
@@ -41,7 +41,7 @@ def room_for(
     sizes: Sizes, *, leads: bool = True, gathers: bool = False, own_phi: bool = False,
     own_point: bool = False, sparse: bool = False,
 ) -> state.Room:  # fmt: skip
-    """Room of one thread for an iteration; none for what it does not need."""
+    """Room of one thread for an iteration, of size zero where the run does not need it."""
     longest, m, k, width, dtype = sizes
     return state.Room(
         leads=leads, rows=(dtype, longest * gathers, m), spare=(dtype, longest),
@@ -66,7 +66,7 @@ def _solver(dtype: Any) -> int:
 
 @_kept
 def basis_room_for(m: int, k: int, dtype: Any = None) -> state.BasisRoom:
-    """Room for a basis of m features and k components; with a type, for compiled code, too."""
+    """Room to solve for an m × k basis; with ``dtype`` also the solver's address."""
     return state.BasisRoom(
         diagonal=(_DOUBLE, k), negative=(_DOUBLE, k, k), tile=(_DOUBLE, k, TILE),
         solution=(_DOUBLE, m, k), products=(_DOUBLE, k, k), features=np.arange(m),
@@ -82,13 +82,13 @@ def no_basis_room() -> state.BasisRoom:
 
 @_kept
 def basis_for(m: int, k: int, width: int, dtype: Any) -> state.Basis:
-    """A basis of m features and k components."""
+    """An m × k basis, with columns padded to ``width``."""
     return state.Basis(U=(dtype, m, width), omega=(dtype, k, k), lengths=(_DOUBLE, k))
 
 
 @_kept
 def sums_for(sizes: Sizes, shards: int, items: int, sparse: bool) -> state.Sums:
-    """Sums of so many shards and items of edges."""
+    """Sums of so many shards, and of so many items of edges."""
     _, m, k, width, dtype = sizes
     return state.Sums(
         losses=(_DOUBLE, shards), penalties=(_DOUBLE, shards), edges=(_DOUBLE, items),
@@ -108,7 +108,7 @@ def no_graph(dtype: Any) -> state.Graph:
 
 @lru_cache(maxsize=8)
 def run_without_samples(count: int, dtype: Any) -> state.Run:
-    """What a rule for codes looks at where there are neither samples nor graph nor penalty."""
+    """A run without samples, graph and penalty, for `basis.nonnegative_basis`."""
     nothing, numbers, floats = np.zeros(0, dtype), np.zeros(0, np.int64), np.zeros(0)
     rows, nobody = np.zeros((0, 0), dtype), np.zeros(0, np.int32)
     return state.Run(

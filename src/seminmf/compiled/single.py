@@ -1,6 +1,6 @@
-"""Compiled solvers of the convex problem of one sample at a time, for many samples.
+"""Compiled solvers of the convex problem of one sample, applied to many samples.
 
-These take small statistics of a sample, never the sample itself.
+They take small statistics of a sample, never the sample itself.
 """
 
 import numpy as np
@@ -10,17 +10,17 @@ from .loops import clear, longest_part
 from .measures import measure, penalize
 from .views import line_of, part
 
-# A direction whose part independent of those already in use is below this share of its length
-# (squared) counts as linearly dependent: about the square root of the unit round-off.
+# A direction counts as linearly dependent if its component independent of those in use is below
+# this share of its length (both squared): about the square root of the unit round-off.
 _DEPENDENT = 1e-10
-# A basis vector shorter (squared) than this has lost its digits. Beside others no length is short:
-# the scale of a vector may go to its codes.
+# A basis vector shorter (squared) than this has lost its digits. No relative limit would do: the
+# scale of a vector may be in its codes.
 VANISHED = 1e-290
 # Dual feasibility: a gradient below this share of the largest |φ| (unit columns) counts as zero.
 DUAL = 1e-14
-# Reweighting: lengths below this share of the sample's own are not told from zero; it stops when
-# the objective of a sample falls by less than a share, so many times in a row, or after so many
-# rounds of so many sweeps.
+# Reweighting: lengths below this share of the sample's own count as zero. It stops when the
+# objective of a sample has fallen by less than the tolerance so many times in a row, or after so
+# many rounds of so many sweeps.
 SHORTEST = 1e-9
 _TOLERANCE, _STILL, _ROUNDS, _SWEEPS = 1e-13, 5, 2000, 8
 
@@ -63,11 +63,11 @@ def _solve_passive(gram, rhs, members, size, factor, solution):
 
 @inner
 def _exchange(members, size, factor, solution, v):
-    """Take the last member in for another where it depends on the others, in place.
+    """Exchange the last member, which depends on the others, for one of those, in place.
 
-    Along x_last + t, the others less t times their shares in it, the fit stays what it is, and a
-    linear term may lower the objective until one of them is zero, which leaves. Returns whether
-    there is one.
+    Raising x_last by t and lowering the others by t times their shares in it keeps the fit, and
+    may lower the objective through a linear term, until one of the others is zero: that one leaves.
+    Returns False if none would.
     """
     last = size - 1
     for a in range(last - 1, -1, -1):
@@ -93,10 +93,10 @@ def _exchange(members, size, factor, solution, v):
 def nnls_rows(phi, omega, stiffness, codes):
     """Non-negative least squares for each row: min over v ≥ 0 of v Ω vᵀ + c‖v‖² − 2 v·φ, in place.
 
-    Lawson and Hanson's active-set method on the normal equations with unit columns, started
-    from the support of ``codes`` (zeros are a valid start). Normal equations have half the digits:
-    returns for each row whether it met directions that they cannot tell from dependent ones, so
-    that `careful.careful_rows` has to be asked.
+    Lawson and Hanson's active-set method on the normal equations with unit columns, started from
+    the support of ``codes``, which may be zeros. Normal equations have half the digits: returns for
+    each row whether it met directions that they cannot tell from dependent ones, so that it needs
+    `careful.careful_rows`.
     """
     n, k = phi.shape
     doubtful = np.zeros(n, np.bool_)
@@ -131,7 +131,7 @@ def nnls_rows(phi, omega, stiffness, codes):
                 members[size] = q
                 size += 1
         newest, left = -1, 10 * k + 10
-        # Each outer step lowers the objective, so no support occurs twice: the bound is only
+        # Each outer step lowers the objective, so that no support occurs twice: the bound is only
         # for round-off.
         while left > 0:
             left -= 1
@@ -172,7 +172,7 @@ def nnls_rows(phi, omega, stiffness, codes):
                 kept = 0
                 for a in range(size):
                     q = members[a]
-                    # The one that limits the step leaves in any case, whatever the rounding.
+                    # The limiting member leaves in any case, whatever the rounding.
                     leaves = solution[a] <= 0 and v[q] <= ratio * (v[q] - solution[a])
                     if leaves or a == limiting:
                         v[q] = 0.0
@@ -205,7 +205,7 @@ def nnls_rows(phi, omega, stiffness, codes):
 
 @inner
 def _misfit(v, target, factor, beyond, misfit):
-    """‖x − Uv‖ without cancellation; leaves Rv − z in ``misfit``."""
+    """‖x − Uv‖ without cancellation; writes Rv − z to ``misfit``, with z the target."""
     k, square = v.shape[0], beyond
     for q in range(k):
         total = -target[q]
@@ -228,10 +228,10 @@ def _distances(v, graph, first, last, anchors, lengths):
 
 @inner
 def _sample_objective(ties, v, residual, lengths, first, last, floors, weights):
-    """J of a sample at v, and the ``weights`` of its residual, of its edges and of its code.
+    """J of a sample at v, given its residual and the lengths of its edges.
 
-    ``residual`` has one number, ``lengths`` one for each edge. In ``weights``: those of the edges,
-    then that of the residual, then the shift of each entry of v.
+    Writes to ``weights`` those of the edges, then that of the residual, then the slope of the
+    penalty at each entry of v.
     """
     terms, graph, count, k = ties.terms, ties.graph, last - first, v.shape[0]
     own, shifts = part(weights, count, count + 1), part(weights, count + 1, count + 1 + k)
@@ -254,10 +254,10 @@ def reweighted_rows(ties, targets, factor, beyond, anchors, codes):
 
     With U = QR, ``targets`` are Qᵀx, ``factor`` is R and ``beyond`` the squared distance of x from
     the span of U, so that ‖x − Uv‖² = ‖Qᵀx − Rv‖² + beyond. ``anchors`` are the codes v_j of the
-    training samples. Reweighted least squares with coordinate descent inside, from ``codes``, where
-    neither the residual nor an edge should have length zero, which would hold it there. The
-    minimum often lies exactly at a neighbour's code, where reweighting only creeps: every v_j is
-    tried at the end. Returns the value of each row.
+    training samples. Reweighted least squares with coordinate descent inside, started from
+    ``codes``, where neither the residual nor an edge should have length zero, since it would stay
+    there. The minimum is often exactly at a neighbour's code, which reweighting only creeps up to:
+    every v_j is tried at the end. Returns the value of each row.
     """
     n, k = targets.shape
     graph, terms = ties.graph, ties.terms
@@ -283,7 +283,7 @@ def reweighted_rows(ties, targets, factor, beyond, anchors, codes):
         value = _sample_objective(ties, v, residual, lengths, first, last, floors, weights)
         still = 0
         for _ in range(_ROUNDS):
-            # Everything in units of the weight of the residual.
+            # All in units of the weight of the residual.
             unit = 1 / weights[count]
             stiffness = 0.5 * ties.penalty * terms.curvature * unit
             for q in range(k):
@@ -309,7 +309,7 @@ def reweighted_rows(ties, targets, factor, beyond, anchors, codes):
             residual[0] = _misfit(v, target, factor, beyond[i], misfit)
             _distances(v, graph, first, last, anchors, lengths)
             changed = _sample_objective(ties, v, residual, lengths, first, last, floors, weights)
-            # Slow progress is not the end: ask for it several times in a row.
+            # One small decrease may only be slow progress.
             still = still + 1 if value - changed <= _TOLERANCE * value else 0
             value = changed
             if still >= _STILL:

@@ -1,4 +1,4 @@
-"""What compiled functions work on, with names. The arrays belong to Python."""
+"""The structures that compiled functions take. Their arrays belong to Python."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _NUMBERS_OF_STEP = Struct("=2q6d")
 class Samples(Structure):
     """X, and what never changes about its rows.
 
-    ``entries``: all numbers of X in one line. Entry (i, j) of a dense X is number
-    i·row_step + j·column_step; X is ``plain`` where these are its rows as they follow each other.
+    ``entries``: all numbers of X as one vector. Entry (i, j) of a dense X is number
+    i·row_step + j·column_step; X is ``plain`` if its rows follow each other without gaps.
     A sparse X has ``indices`` and ``indptr`` as in CSR, and as many ``ones`` as a block has rows.
-    Sample i is row ``numbering[i]`` of X; for a dense X this may be empty, and then it is row i.
+    Sample i is row ``numbering[i]`` of X, or row i of a dense X if ``numbering`` is empty.
     ``share``: sample weights, or empty.
-    ``blas``: the address of a product of matrices.
+    ``blas``: the address of ``gemm``.
     """
 
     fields = (
@@ -33,29 +33,29 @@ class Kernels(Structure):
 
 
 class Cuts(Structure):
-    """Bounds of the blocks of rows, of the shards of blocks and of the chunks of shards.
+    """Bounds of blocks (in rows), of shards (in blocks) and of chunks (in shards).
 
-    A call goes through the chunks from ``begin`` to ``end``: through all of them, or through those
-    whose rows are in memory. The call with the first clears the sums, that with the last adds up.
+    A call visits the chunks from ``begin`` to ``end``: all of them, or those in memory. The call
+    with the first chunk clears the sums, the one with the last adds them up.
     """
 
     fields = ("blocks", "shards", "chunks", "begin", "end")
 
 
 class Graph(Structure):
-    """CSR pattern with weights ``base``, edges as ``pairs``, and samples in ``order`` of colours.
+    """A graph of the samples: CSR with weights ``base``, edges as ``pairs``, ``order`` by colour.
 
-    Colour c has the samples ``order[bounds[c]:bounds[c + 1]]``; those of chunk b are the colours
-    from ``groups[b]`` on. All are empty where there is no graph.
+    Colour c has the samples ``order[bounds[c]:bounds[c + 1]]``; chunk b has the colours from
+    ``groups[b]`` to ``groups[b + 1]``. All arrays are empty without a graph.
     """
 
     fields = ("indptr", "indices", "base", "pairs", "order", "bounds", "groups")
 
 
 class Terms(Structure):
-    """What is minimised: addresses of loss, graph measure and penalty, parameters, floors.
+    """The objective: addresses and parameters of loss, graph loss and penalty, and floors.
 
-    Address 0 stands for no penalty on the codes.
+    Address 0 means no penalty on the codes.
     """
 
     fields = (
@@ -65,38 +65,39 @@ class Terms(Structure):
 
 
 class Basis(Structure):
-    """``U`` with whole vectors of columns, ``omega`` = UᵀU, and the lengths of the vectors."""
+    """``U``, padded to whole vectors, ``omega`` = UᵀU, and the lengths of the columns of U."""
 
     fields = ("U", "omega", "lengths")
 
 
 class Point(Structure):
-    """The codes of all samples with what follows from them: residuals, weights, edge weights.
+    """The codes of all samples, and the residuals, weights and edge weights at them.
 
-    ``following`` receives the codes from which the next step starts, or is empty. ``basis`` is the
-    one that the codes belong to.
+    ``basis`` is the one that the codes belong to; ``following`` receives the codes from which the
+    next step starts, or is empty.
     """
 
     fields = ("basis", "codes", "residuals", "weights", "edges", "following")
 
 
 class Sums(Structure):
-    """What leaves the rows: sums by shard and by item of edges, and in all.
+    """Sums over the rows: by shard, by item of edges, and in all.
 
-    ``totals``: loss, graph penalty, codes penalty, and lengths of the basis if that was solved for.
-    ``moment`` (m × k) and ``gram`` (k × k) are the sums of ``moments`` and ``grams``.
+    ``totals``: loss, graph penalty, codes penalty, and the summed lengths of the basis (−1 if its
+    system was singular). ``moment`` (m × k) and ``gram`` (k × k) are the sums of ``moments`` and
+    ``grams``.
     """
 
     fields = ("losses", "penalties", "edges", "moments", "grams", "totals", "moment", "gram")
 
 
 class Run(Structure):
-    """Samples, where they are cut, what ties them, what is minimised, and where sums go.
+    """A run: samples and their cuts, graph, objective, sums, kernels, and room that threads share.
 
     ``phi``: products of all samples with the basis, if they are kept. ``left``: ‖x − Uv‖², negative
     where it has to be computed from X.
-    ``gathered``: rows of a chunk that do not follow each other in X, if they are kept.
-    ``solving``: room to solve for a basis in.
+    ``gathered``: rows of a chunk that are not consecutive in X, if they are kept.
+    ``solving``: room to solve for a basis.
     """
 
     fields = (
@@ -106,9 +107,9 @@ class Run(Structure):
 
 
 class Step(Structure):
-    """What to do in one call: rule, sweeps, α, weight of the penalty, extrapolation.
+    """What one call does: rule, sweeps, α, weight of the penalty, extrapolation.
 
-    If it ``solves``, the basis comes first, from the last sums, with weight β of its penalty.
+    A step that ``solves`` first computes the basis from the last sums, with penalty weight β.
     """
 
     fields = (
@@ -119,17 +120,17 @@ class Step(Structure):
         self, rule: int, alpha: float, penalty: float, start_eta: float = 0.0, eta: float = 0.0,
         beta: float = 0.0, floor: float = 0.0, *, solves: bool = False,
     ) -> None:  # fmt: skip
-        """The numbers of the next call: the last eight fields, behind two of eight bytes."""
+        """Set the numbers of the next call: all fields but the first two, of eight bytes each."""
         _NUMBERS_OF_STEP.pack_into(
             self._slots, 16, rule, solves, alpha, penalty, start_eta, eta, beta, floor
         )
 
 
 class Room(Structure):
-    """What one thread needs for itself; the one who ``leads`` opens and closes a call.
+    """Working memory of one thread; the thread that ``leads`` opens and closes a call.
 
-    For a block: rows of X, φ, numbers of samples, next point, d∘Y. For a tile, see
-    `codes.codes_update`; ``every`` counts its samples. ``fitted`` has room for a sample.
+    For a block: rows of X, φ, numbers of samples, next point, d∘Y. For a tile: see
+    `codes.codes_update`; ``every`` numbers its samples. ``fitted`` is room for one sample.
     """
 
     fields = (
@@ -139,7 +140,7 @@ class Room(Structure):
 
 
 class BasisRoom(Structure):
-    """Room for `basis.solve_basis`, all of it in double precision; features are numbered from 0."""
+    """Room for `basis.solve_basis`, all in double precision; ``features`` are 0, 1, …, m − 1."""
 
     fields = (
         "diagonal", "negative", "tile", "solution", "products", "features", "blas", "add_cross",
@@ -148,12 +149,12 @@ class BasisRoom(Structure):
 
 
 class Call(Structure):
-    """One call that threads share: the bell that announces it, and counters of its phases."""
+    """A call that threads share: the bell that announces it, and the counters of its phases."""
 
     fields = ("bell", "counters")
 
 
 class Ties(Structure):
-    """What ties the code of a single sample: neighbours and penalty, and their weights."""
+    """What acts on the code of a sample besides the loss: neighbours and penalty, with weights."""
 
     fields = ("graph", "terms", "alpha", "penalty")

@@ -1,4 +1,4 @@
-"""How far codes are from their best: the sums of `problem.stationarity`."""
+"""How far codes are from stationary: the sums of `problem.stationarity`."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ from .jit import borrowing
 def newton_steps(first, slopes, codes, omega, weights, graph, edges, alpha, push, ridge):
     """Σ h (v − [v − g/h]₊)² and Σ h v² over the codes of the samples from ``first`` on.
 
-    g and h are gradient and curvature of the quadratic that touches the objective, halved; a step
-    down is no longer than to zero, and where there is no curvature nothing is measured. ``slopes``
-    are VΩ − XU, with a row for each of the samples, and are used up. So have ``push`` and
-    ``ridge``, what a penalty adds to gradient and curvature, unless they are empty; ``edges`` are
-    empty without a graph.
+    g and h are half the gradient and half the curvature of the quadratic that majorises the
+    objective; a step down ends at zero at the latest, and coordinates without curvature are left
+    out. ``slopes`` are VΩ − XU, a row for each of the samples, and are overwritten. ``push`` and
+    ``ridge``, what a penalty adds to gradient and curvature, may be empty, and so are ``edges``
+    without a graph.
     """
     k = omega.shape[0]
     steps = sizes = 0.0

@@ -1,11 +1,11 @@
 """Structures: named arrays and numbers that compiled code takes as one argument.
 
-A structure is a table of addresses, lengths and numbers. Passing one costs as much as passing one
-number, reading a field is a load or two, and no references are counted: the Python object keeps
-the arrays alive, and whoever calls compiled code keeps the object.
+A structure is a table of addresses, lengths and numbers. Passing one costs as much as passing a
+number, reading a field is a load or two, and no references are counted: the Python object keeps the
+arrays alive, and whoever calls compiled code keeps the object.
 
-Numba's own structures (``structref``) do the same with counted references, which made up most of
-what had to be compiled.
+Numba's own structures (``structref``) count references, which made up most of what had to be
+compiled.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from numba.extending import (
 from .views import view
 
 _SLOT = ir.IntType(64)
-# Bytes of a line of the cache.
+# Bytes of a cache line.
 _LINE = 64
 
 
 class StructureType(types.Type):
-    """A structure of this name, with fields of these types."""
+    """Numba's type of a structure with this name and fields of these types."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
         self.fields = dict(fields)
@@ -96,26 +96,26 @@ def _slow_address(array: Any) -> int:
 
 
 def _fast_address(array: Any) -> int:
-    """The pointer that an array has behind the head that all Python objects have."""
+    """The data pointer that an array object has behind the head of every Python object."""
     return _number_at(id(array) + _HEAD).value
 
 
 _number_at, _HEAD = ctypes.c_size_t.from_address, object.__basicsize__
 _sample = np.zeros(3)[1:]
-# NumPy's own way takes four times as long, and a run asks for some eighty addresses.
+# NumPy's own way takes four times as long, and a run needs some eighty addresses.
 _address = _fast_address if _fast_address(_sample) == _slow_address(_sample) else _slow_address
 
-# Types and tables by the class of the structure and the kinds of its fields.
+# Types and table layouts, by the class of the structure and the kinds of its fields.
 _known: dict[tuple[Any, ...], tuple[StructureType, Struct]] = {}
 _NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
 
 
 class Structure:
-    """Base of all structures; a class has a tuple of ``fields``, in their order.
+    """Base of all structures; a class lists its ``fields`` in order.
 
-    They are attributes of the object, too, as they were when it was made. In the place of an array
-    there may be its type and its shape, as one tuple: it then begins with zeros, in one piece of
-    memory with the others of the structure, and `fresh` makes more of the same kind.
+    Fields are attributes, too, with the values they had when the object was made. Instead of an
+    array, a tuple of its type and shape may be given: the array then starts as zeros, in one piece
+    of memory with the structure's other such arrays, and `fresh` makes a copy with new ones.
     """
 
     fields: ClassVar[tuple[str, ...]] = ()
@@ -141,7 +141,7 @@ class Structure:
                 made[name] = len(slots), size, value
                 kinds += value[0].num, len(value) - 1
                 slots += size, *value[1:]
-                # Each begins a line of the cache after the first.
+                # Each array starts on a cache line.
                 size += -(-prod(value[1:]) * value[0].itemsize // _LINE) * _LINE
             else:
                 kinds.append(id(value._numba_type_))
@@ -153,14 +153,14 @@ class Structure:
         self._numba_type_, layout = known
         self._slots = array("q", layout.pack(*slots))
         self.address = self._slots.buffer_info()[0]
-        # The arrays have to live as long as their addresses are in use.
+        # The arrays must live as long as their addresses are in use.
         self.__dict__.update(values)
         self._made = made
         if made:
             self._make(size)
 
     def _make(self, size: int) -> None:
-        """Arrays of which there are but types and shapes, in so many bytes."""
+        """Allocate the arrays given by type and shape, ``size`` bytes in all."""
         self._room = np.zeros(size, np.uint8)
         begin = _address(self._room)
         for name, (slot, place, _) in self._made.items():
@@ -168,9 +168,7 @@ class Structure:
             self.__dict__.pop(name, None)
 
     def changed(self, **others: Any) -> Self:
-        """Another one with the same, but for some arrays and structures, in whose place are others
-        like them.
-        """
+        """A copy with some arrays or structures replaced by others of the same type and shape."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, **others)
         other._slots = slots = self._slots[:]
@@ -181,7 +179,7 @@ class Structure:
         return other
 
     def fresh(self) -> Self:
-        """Another one with the same, but for the arrays that are made here: it has its own."""
+        """A copy with new arrays, of zeros, in place of those given by type and shape."""
         other = self.changed()
         other._make(len(self._room))
         return other
@@ -195,19 +193,19 @@ class Structure:
         return found
 
     def set_integers(self, **numbers: int) -> None:
-        """Change fields that are integers."""
+        """Change integer fields."""
         for name, value in numbers.items():
             self._slots[self._numba_type_.slots[name]] = value
 
     def set_structure(self, name: str, structure: Structure) -> None:
-        """Change a field that is a structure, to one of the same type."""
+        """Change a field that is a structure to another of the same type."""
         self._slots[self._numba_type_.slots[name]] = structure.address
         setattr(self, name, structure)
 
     def set_vector(self, name: str, vector: Any, first: int = 0) -> None:
-        """Have a field begin so that its entry number ``first`` is the first of a vector.
+        """Point a field at a vector, so that entry ``first`` of the field is its first number.
 
-        For entries that are in memory one part at a time. Those before ``first`` are not there.
+        For entries of which only a window is in memory; those before ``first`` must not be read.
         """
         same = vector.dtype == getattr(self, name).dtype and vector.ndim == 1
         if not same or not vector.flags.c_contiguous:
@@ -217,7 +215,7 @@ class Structure:
 
 
 def _described(name: str, values: dict[str, Any]) -> tuple[StructureType, Struct]:
-    """The type of a structure with such fields, and how its table is packed."""
+    """The type of a structure with such fields, and the layout of its table."""
     found, letters = [], "="
     for field, value in values.items():
         if isinstance(value, np.ndarray):

@@ -1,8 +1,8 @@
-"""Parts of arrays without the cost of a slice.
+"""Views of arrays without the cost of a slice.
 
-Numba compiles each slice of an array into some hundred instructions (negative indices, lengths,
-counts of references). These views take a pointer forward and nothing else. They own nothing: the
-array has to outlive them, as the arguments of a compiled function do.
+Numba compiles a slice into some hundred instructions (negative indices, lengths, reference counts).
+These views only move a pointer. They own nothing: the array has to outlive them, as the arguments
+of a compiled function do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .simd.lanes import place_of
 
 
 def view(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
-    """A C-contiguous array of this type at an address."""
+    """A C-contiguous array of type ``kind`` at an address."""
     size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     itemsize = context.get_constant(types.intp, size)
     strides = [itemsize]
@@ -47,8 +47,8 @@ def part(typing, vector, start, stop):
 def rows_of(typing, matrix, start, stop):
     """``matrix[start:stop]``.
 
-    ``start`` may lie before the first row: then row i of the view is row i + start of the matrix,
-    for those i for which there is one.
+    ``start`` may be negative: row i of the view is then row i + start of the matrix, and must not
+    be used where there is none.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

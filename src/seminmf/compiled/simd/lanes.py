@@ -1,7 +1,7 @@
-"""Vectors of numbers, with which compiled code calculates as with numbers.
+"""Vectors of numbers as a type of Numba's, for arithmetic in vector registers.
 
-A vector has so many lanes, and lives in registers of the processor, as many as it needs. ``+``,
-``-``, ``*`` and ``/`` take two of them, or one and a number, which then stands in every lane.
+A vector has some lanes and takes as many registers as it needs. ``+``, ``-``, ``*`` and ``/`` take
+two vectors, or a vector and a number, which then stands in every lane.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from numba.core.datamodel import models
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, register_model
 
-# Bytes of a register. Longer ones, which slow some processors down for what comes after them, pay
-# where there is much arithmetic in registers; where a machine has none, LLVM takes two for one.
+# Bytes of a register. Wide ones, which slow some processors down for what comes after them, pay for
+# much arithmetic in registers; where a machine has none, LLVM takes two others for one.
 WIDTH, WIDE = 32, 64
-# Bytes of a line of the cache.
+# Bytes of a cache line.
 LINE = 64
 
 INDEX = ir.IntType(64)
@@ -28,7 +28,7 @@ _FAST = ("reassoc", "contract", "nsz", "arcp")
 
 
 class Lanes(types.Type):
-    """A vector of so many numbers of one type, in whole registers."""
+    """The type of vectors of ``count`` numbers, in whole registers."""
 
     def __init__(self, dtype: Any, count: int, width: int = WIDTH) -> None:
         self.dtype, self.count = dtype, count
@@ -39,7 +39,7 @@ class Lanes(types.Type):
 
 
 def per_register(dtype: Any, width: int = WIDTH) -> int:
-    """How many numbers of a type a register has."""
+    """How many numbers of a type fit into a register."""
     return 8 * width // int(dtype.bitwidth)
 
 
@@ -58,7 +58,7 @@ def _spread(builder: Any, number: Any, register: Any) -> Any:
 
 
 def _mapped(builder: Any, lanes: Lanes, function: Callable[..., Any], *values: Any) -> Any:
-    """What a function makes of the registers of some vectors; numbers stand in every lane."""
+    """Apply a function register by register; numbers among the values stand in every lane."""
     count = lanes.count // lanes.of_register
     spread = [
         None if isinstance(value.type, ir.ArrayType) else _spread(builder, value, lanes.register)
@@ -75,7 +75,7 @@ def _mapped(builder: Any, lanes: Lanes, function: Callable[..., Any], *values: A
 
 
 def _operator(symbol: Any, instruction: str) -> None:
-    """Have an operator take vectors."""
+    """Define an operator for vectors."""
 
     @infer_global(symbol)
     class _OfLanes(AbstractTemplate):
@@ -102,12 +102,12 @@ for _symbol, _instruction in (
 
 
 def place_of(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
-    """The address of a number of a contiguous array, of whatever shape."""
+    """The address of number ``place`` of a contiguous array of any shape."""
     return builder.gep(context.make_array(kind)(context, builder, array).data, [place])
 
 
 def load_register(builder: Any, address: Any, register: Any) -> Any:
-    """It may begin with any number."""
+    """Load a register from any address, aligned to four bytes."""
     found = builder.load(builder.bitcast(address, register.as_pointer()))
     found.align = 4
     return found
@@ -124,7 +124,7 @@ def _registers_at(builder: Any, lanes: Lanes, address: Any) -> list[Any]:
 
 @intrinsic
 def shortest(typing, array):
-    """The number of lanes of the shortest vector of an array's numbers."""
+    """The number of lanes of one register of an array's numbers."""
 
     def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
         return INDEX(per_register(array.dtype))
@@ -135,7 +135,7 @@ def shortest(typing, array):
 def _loading(lanes_of: Callable[[Any, int], Lanes]) -> Any:
     @intrinsic(prefer_literal=True)
     def load(typing, array, place, count):
-        """Numbers of an array, from number ``place`` on."""
+        """A vector of an array's numbers from number ``place`` on."""
         if not isinstance(count, types.IntegerLiteral):
             return None
         lanes = lanes_of(array.dtype, count.literal_value)
@@ -152,7 +152,7 @@ def _loading(lanes_of: Callable[[Any, int], Lanes]) -> Any:
     return load
 
 
-# So many numbers; the same in wide registers; or as many as fill so many registers.
+# ``count`` numbers; the same in wide registers; ``count`` registers full of numbers.
 load = _loading(Lanes)
 load_wide = _loading(lambda dtype, count: Lanes(dtype, count, WIDE))
 load_registers = _loading(lambda dtype, count: Lanes(dtype, count * per_register(dtype)))
@@ -160,7 +160,7 @@ load_registers = _loading(lambda dtype, count: Lanes(dtype, count * per_register
 
 @intrinsic
 def store(typing, lanes, array, place):
-    """Put a vector into an array, from number ``place`` on."""
+    """Write a vector into an array from number ``place`` on."""
 
     def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
         vector, *where = arguments
@@ -174,7 +174,7 @@ def store(typing, lanes, array, place):
 
 @intrinsic
 def nothing(typing, lanes):
-    """Zero in every lane."""
+    """A vector of zeros, like ``lanes``."""
 
     def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
         return context.get_constant_null(lanes)
@@ -184,7 +184,7 @@ def nothing(typing, lanes):
 
 @intrinsic
 def at(typing, array, place):
-    """Number ``place`` of an array, whatever its shape; never counted from its end."""
+    """Number ``place`` of an array of any shape, not negative."""
 
     def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
         return builder.load(place_of(context, builder, called.args[0], *arguments))
@@ -194,7 +194,7 @@ def at(typing, array, place):
 
 @intrinsic
 def choose(typing, lanes, limit, above, otherwise):
-    """In each lane ``above`` where that of ``lanes`` is above a limit, and else ``otherwise``."""
+    """In each lane: ``above`` if that of ``lanes`` is above the limit, ``otherwise`` if not."""
 
     def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
         def chosen(value: Any, limit: Any, above: Any, otherwise: Any) -> Any:
@@ -207,7 +207,7 @@ def choose(typing, lanes, limit, above, otherwise):
 
 @intrinsic
 def positive(typing, lanes):
-    """max(0, lanes), and what is not a number remains so."""
+    """max(0, lanes); NaN stays NaN."""
 
     def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
         def above_zero(value: Any) -> Any:
@@ -232,7 +232,7 @@ def root(typing, lanes):
 
 @intrinsic
 def bits_below(typing, lanes, limit):
-    """A bit for each lane that is below a limit; that of the first is the lowest."""
+    """A bit for each lane that is below a limit, the lowest for the first lane."""
 
     def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
         vector, limit = arguments
@@ -248,7 +248,7 @@ def bits_below(typing, lanes, limit):
 
 @intrinsic
 def fetch(typing, array, place):
-    """Begin to bring what is around a number of an array into the cache; it need not exist."""
+    """Prefetch the cache line of number ``place`` of an array, which need not exist."""
 
     def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
         byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)

@@ -1,9 +1,9 @@
 """The innermost loops over rows of a matrix.
 
-LLVM would keep neither the sums of several rows nor those over neighbours in registers, because it
-cannot prove that the arrays do not overlap. All are C-contiguous and of one floating-point type.
-What is calculated twice, where the last vector of a row overlaps the one before it, is in registers
-at the same time and written twice.
+LLVM would keep neither sums of several rows nor sums over neighbours in registers, since it cannot
+prove that the arrays do not overlap. All arrays are C-contiguous and of one floating-point type.
+Where the last vector of a row overlaps the one before it, both have the same results in registers,
+which are written twice.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ import numpy as np
 from ..jit import inner, part_of_compiled
 from .lanes import at, load_registers, nothing, shortest, store
 
-# Registers of columns that go together with four rows, at the most, and those that sums over
-# neighbours take at a time.
+# The most registers of columns that four rows are combined with, and that sums over neighbours use.
 _MOST, _OF_ROW = 3, 4
 
 
 @part_of_compiled
 def _both(matrix, row, column, count, end):
-    """Some registers of columns of a row that begins there, and one more at the ``end``."""
+    """``count`` registers of a row's columns from ``column`` on, and one more from ``end`` on."""
     return load_registers(matrix, row + column, count), load_registers(matrix, row + end, 1)
 
 
@@ -35,7 +34,7 @@ def _store_both(some, last, matrix, row, column, end):
 def _four_products(count: int) -> Any:
     @inner
     def four_products(X, i, last, basis, column, out):
-        """Four rows from ``i`` on, none behind the ``last``, by some registers of columns."""
+        """Products of rows i to i + 3, none after ``last``, with some registers of columns."""
         m, width = X.shape[1], basis.shape[1]
         i1, i2, i3 = min(i + 1, last), min(i + 2, last), min(i + 3, last)
         a = b = c = d = nothing(load_registers(basis, column, count))
@@ -64,7 +63,7 @@ def rows_times(X, start, stop, basis, out):
     """
     lanes = shortest(basis)
     registers = basis.shape[1] // lanes
-    # Of about the same size: a last piece of one register would keep nobody busy.
+    # Pieces of about the same size: one register alone would not keep the processor busy.
     pieces = -(-registers // _MOST)
     size, larger = registers // pieces, registers % pieces
     for i in range(start, stop, 4):
@@ -80,13 +79,13 @@ def rows_times(X, start, stop, basis, out):
             column += count * lanes
 
 
-# Of the totals four are in registers at a time, as above. Behind the last one it is that again.
+# Four totals are in registers at a time, as above; after the last one, that is taken again.
 
 
 def _four_sums(count: int) -> Any:
     @inner
     def four_sums(X, start, stop, column, end, weights, q, totals):
-        """Some registers of columns, and one more at the ``end``, of four totals from ``q`` on."""
+        """Add to totals q to q + 3 in some registers of columns, and one more at the ``end``."""
         m, k = X.shape[1], weights.shape[1]
         q1, q2, q3 = min(q + 1, k - 1), min(q + 2, k - 1), min(q + 3, k - 1)
         a, a_end = _both(totals, q * m, column, count, end)
@@ -139,7 +138,7 @@ def add_rows(X, start, stop, weights, totals):
 def _sums_over(count: int) -> Any:
     @inner
     def sums_over(rows, which, start, tile, graph, factors, column, end, sums, totals):
-        """Some registers of columns, and one more at the ``end``, in one loop over neighbours."""
+        """`weighted_rows` for some registers of columns, and one more at the ``end``."""
         k, (indptr, indices, weights) = rows.shape[1], graph
         for r in range(tile):
             i, total = at(which, start + r), weights.dtype.type(0)
@@ -162,14 +161,14 @@ _over_two, _over_three, _over_four = (_sums_over(count) for count in (1, 2, 3))
 
 @inner
 def weighted_rows(rows, which, start, count, indptr, indices, weights, factors, sums, totals):
-    """What is found over the entries of rows of a CSR matrix, for a tile of samples.
+    """Weighted sums of ``rows`` by the entries of a CSR matrix, for a tile of samples.
 
-    For r < count, i = which[start + r] and indptr[i] ≤ e < indptr[i + 1], each with a factor:
+    For r < count, i = which[start + r] and indptr[i] ≤ e < indptr[i + 1]:
     ``sums[r]`` = factors[r] Σ_e weights[e] · rows[indices[e]] and
     ``totals[r]`` = factors[r] Σ_e weights[e].
 
-    A row must fill at least one register. Every number of registers has its own loop: the end of
-    one is a branch that no processor can foresee, so that there should be one for each sample.
+    A row must fill at least one register. Each number of registers has a loop of its own: its end
+    is a branch that no processor can predict, so there should be only one for each sample.
     """
     k, lanes, graph = rows.shape[1], shortest(rows), (indptr, indices, weights)
     registers = -(-k // lanes)

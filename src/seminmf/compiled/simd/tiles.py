@@ -1,7 +1,7 @@
 """The innermost loops over a tile of samples.
 
-A tile has a row of ``TILE`` samples for each component, and a row is one vector: LLVM would not
-take it for one, because it cannot prove that the arrays do not overlap.
+A tile has a row of ``TILE`` samples for each component, and a row is one vector: LLVM would not see
+that, because it cannot prove that the arrays do not overlap.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .lanes import (
     store_register,
 )
 
-# Samples of a tile.
+# Samples in a tile.
 TILE = 32
 
 
@@ -49,13 +49,12 @@ def add_products(factors, first, stop, v, totals):
 
 @part_of_compiled
 def multiply_tile(signs, f, pull, push, stiffness, old, takes_root, limits, new):
-    """The multiplicative rule: what ``pull`` adds goes above the fraction line, what ``push`` and
-    ``stiffness`` · v add goes below it.
+    """The multiplicative rule: ``pull`` adds to the numerator, ``push`` and ``stiffness`` · v to
+    the denominator.
 
-    ``signs`` are three arrays. Row q of the first has the sizes of the entries of a row of Ω, those
-    of the positive ones first, that of the second the components they belong to, and entry q of the
-    third is the number of positive ones. By a sum below the first of the ``limits`` nothing is
-    divided, and codes below the second are zero.
+    ``signs`` are the arrays of `codes._by_sign`: sizes of the entries of Ω, positive ones first,
+    their columns, and how many are positive. With a denominator below the first of the ``limits``
+    a code stays as it is, and a code below the second becomes zero.
     """
     (sizes, which, split), (smallest, vanished) = signs, limits
     k, stiff = sizes.shape[1], load(stiffness, 0, TILE)
@@ -77,7 +76,7 @@ def multiply_tile(signs, f, pull, push, stiffness, old, takes_root, limits, new)
 
 @part_of_compiled
 def invert_tile(omega, stiffness, inverse):
-    """``inverse[q]`` = 1 / (Ω_qq + stiffness), and zero where that is not positive."""
+    """``inverse[q]`` = 1 / (Ω_qq + stiffness), or zero if that is not positive."""
     stiff = load(stiffness, 0, TILE)
     for q in range(omega.shape[0]):
         curvature = stiff + omega[q, q]
@@ -88,7 +87,7 @@ def invert_tile(omega, stiffness, inverse):
 def descend_tile(omega, target, stiffness, inverse, v):
     """One sweep of coordinate descent, in place.
 
-    One q after the other: v_q ← max(0, v_q − ((Ω v)_q + stiffness · v_q − target_q) · inverse_q).
+    For q = 0, 1, …: v_q ← max(0, v_q − ((Ω v)_q + stiffness · v_q − target_q) · inverse_q).
     """
     k, stiff = omega.shape[0], load(stiffness, 0, TILE)
     for q in range(k):
@@ -114,10 +113,10 @@ def fit_tile(omega, f, v, totals):
 
 @part_of_compiled
 def nearer_in_tile(queries, one, other, tiles, tile, limits, squares):
-    """``squares[0]`` and ``[1]``: of two rows of ``queries`` to the samples of a tile, ‖q − s‖².
+    """``squares[0]`` and ``[1]``: ‖q − s‖² of two ``queries`` to the samples s of a tile.
 
-    Returns a bit for each square that is below its limit, those of the first row first. A tile has
-    a row of ``TILE`` samples for each feature.
+    Returns a bit for each square below its limit, those of the first query lowest. A tile has a row
+    of ``TILE`` samples for each feature.
     """
     m = queries.shape[1]
     corner = tile * m * TILE
@@ -132,7 +131,7 @@ def nearer_in_tile(queries, one, other, tiles, tile, limits, squares):
 
 
 def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
-    """As many vectors as they have lanes, rows and columns exchanged: halves, then quarters, ..."""
+    """Transpose as many vectors as they have lanes: exchange halves, then quarters, ..."""
     count = len(vectors)
     half = count // 2
     while half:
@@ -151,7 +150,7 @@ def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
 
 
 def _exchange(context: Any, builder: Any, called: Any, arguments: Any, *, out: bool) -> Any:
-    """Between a tile, from sample ``r`` on, and as many rows of a matrix as a register has lanes.
+    """Copy between a tile, from sample ``r`` on, and as many matrix rows as a register has lanes.
 
     In blocks of as many components; the last block may overlap the one before it.
     """
@@ -204,6 +203,6 @@ def _exchanging(*, out: bool) -> Any:
     return exchange
 
 
-# With (matrix, rows, start, count, tile): ``tile[q, r] = matrix[rows[start + r], q]`` for r < count
-# in the first, and back in the second.
+# (matrix, rows, start, count, tile): the first copies ``tile[q, r] = matrix[rows[start + r], q]``
+# for r < count, the second back.
 load_tile, store_tile = _exchanging(out=False), _exchanging(out=True)

@@ -1,14 +1,14 @@
-"""Who is at work in this process, and how many threads the libraries have meanwhile.
+"""The work under way in this process, and how many threads libraries may use meanwhile.
 
-While anybody is at work, BLAS is held to one thread. It adds in another order for another number of
-them, and that number belongs to the whole process: with more than one, digits would depend on who
-else is at work. Nor do its threads, which wait for each other awake, bring anything beside our own.
-How many threads there are in all is what BLAS was allowed before, so that OMP_NUM_THREADS,
+While any work is under way, BLAS is held to one thread. It adds in another order for another number
+of threads, and that number belongs to the whole process: with more than one, digits would depend on
+what else runs. Nor would its threads, which spin while they wait for each other, bring anything
+beside our own. We use as many threads as BLAS was allowed before, so that OMP_NUM_THREADS,
 threadpoolctl and joblib's settings for its workers are respected without a parameter of our own.
-Fits at the same time in several Python threads divide that number.
+Simultaneous fits in several Python threads divide that number.
 
-BLAS is held by the first who comes, and given back by the last. OpenMP belongs to each thread;
-whoever changes its number there gives it back there.
+The first to begin work holds BLAS, and the last to end gives it back. OpenMP has a number for each
+thread, which is changed and restored in that thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from threadpoolctl import ThreadpoolController
 
 
 class Library(NamedTuple):
-    """The number of threads of a library: to read, and to set from any thread."""
+    """How to read and set the number of threads of a library, from any thread."""
 
     read: Callable[[], int]
     set: Callable[[int], Any]
@@ -34,9 +34,9 @@ class Library(NamedTuple):
 
 class _Libraries(NamedTuple):
     common: list[Library]
-    """BLAS, where its threads belong to the process."""
+    """BLAS with one number of threads for the process."""
     own: list[Library]
-    """BLAS, where each thread has its own."""
+    """BLAS with a number of threads for each thread."""
     openmp: list[Library]
 
 
@@ -44,11 +44,11 @@ Counts = list[tuple[Library, int]]
 
 
 def _for_all_threads(found: Any) -> Library:
-    """What sets the number of threads of a library, whichever thread it is called from.
+    """A library's number of threads, to be set from any thread.
 
-    threadpoolctl 3.8 ignores, without a word, all threads but the first that has ever set that of
-    OpenBLAS. Fits in other threads then ran with a BLAS of as many threads as there are cores,
-    which wait for each other awake.
+    threadpoolctl 3.8 silently ignores all threads but the first that ever set the number of
+    OpenBLAS. Fits in other threads then ran with as many BLAS threads as there are cores, spinning
+    while they wait for each other.
     """
     if found.internal_api == "openblas":
         for name in found.check_symbols:
@@ -60,7 +60,7 @@ def _for_all_threads(found: Any) -> Library:
 
 @lru_cache(maxsize=1)
 def libraries() -> _Libraries:
-    """What is loaded; scikit-learn has brought its OpenMP by the time of the first fit."""
+    """The libraries loaded; scikit-learn has loaded its OpenMP by the time of the first fit."""
     loaded = _Libraries([], [], [])
     for found in ThreadpoolController().lib_controllers:
         if found.user_api == "openmp":
@@ -73,31 +73,31 @@ def libraries() -> _Libraries:
 
 
 def one_thread_here() -> None:
-    """For a thread of ours: it uses no others."""
+    """Keep libraries to one thread in the present thread, which is one of ours."""
     loaded = libraries()
     for library in loaded.own + loaded.openmp:
         library.set(1)
 
 
 class _Cores:
-    """Who is at work, and what BLAS was allowed before.
+    """Registers the work under way, and holds BLAS meanwhile.
 
-    Ctrl-C may come between any two steps, and one who never left is forgotten when nobody has it
-    any more, perhaps in the middle of another step. So each step may be made again or left out.
-    The lock is given back at any interrupt: those come only after the call that does it.
+    Ctrl-C may come between any two steps, and work that never left is removed when its object is
+    collected, perhaps in the middle of another step. So each step may be repeated or left out.
+    The lock is released at any interrupt: those come only after the call that does it.
     """
 
     def __init__(self) -> None:
         self._lock = RLock()
-        self._at_work: dict[int, int] = {}  # by their numbers, and in which thread
+        self._at_work: dict[int, int] = {}  # the thread of each piece of work
         self._before: Counts = []
         self.fits = 1
-        """How many threads of Python are at work, at least one."""
+        """How many Python threads are at work, at least one."""
         self.forks = 0
-        """How often a process was forked, of which this one came: its threads are not here."""
+        """How many forks led to this process; threads of before a fork are not in it."""
 
     def threads(self) -> int:
-        """How many threads BLAS may use, or might before it was held."""
+        """How many threads BLAS may use, or was allowed before it was held."""
         with self._lock:
             if self._before:
                 return max(count for _, count in self._before)
@@ -105,7 +105,7 @@ class _Cores:
         return max((library.read() for library in loaded.common + loaded.own), default=1)
 
     def enter(self, who: int) -> None:
-        """Hold BLAS, too, until all who are at work have left."""
+        """Register work, and hold BLAS until all work has left."""
         with self._lock:
             self._at_work[who] = get_ident()
             self._settle()
@@ -116,29 +116,29 @@ class _Cores:
                     library.set(1)
 
     def leave(self, who: int) -> None:
-        """Also for one who has left before, or has never come."""
+        """Remove work; harmless if it is not registered."""
         with self._lock:
             self._at_work.pop(who, None)
             self._settle()
 
     def before_fork(self) -> None:
-        """Wait until nobody compiles or sets the threads of BLAS, and keep all from it.
+        """Wait until no thread compiles or sets the threads of BLAS, and keep all from it.
 
         OpenBLAS ends its threads before a fork, and makes them again when their number is next set,
-        under a lock of its own, and Numba has one for its compiler. A child that was made meanwhile
-        would find that lock closed for ever, by a thread that it does not have.
+        under a lock of its own, and Numba has one for its compiler. A child forked meanwhile would
+        find that lock closed for ever, by a thread that it does not have.
         """
         global_compiler_lock.acquire()
         self._lock.acquire()
 
     def after_fork(self) -> None:
-        """All goes on."""
+        """Release the locks of `before_fork`."""
         for lock in (self._lock, global_compiler_lock):
-            with suppress(RuntimeError):  # Ctrl-C may have kept it from the lock
+            with suppress(RuntimeError):  # after a Ctrl-C before it was acquired
                 lock.release()
 
     def only_this_thread(self) -> None:
-        """In the child: other threads are not there, whatever they were about to do."""
+        """In the child: forget the work of other threads, which do not exist here."""
         self.after_fork()
         self._lock = RLock()
         self.forks += 1
@@ -147,7 +147,7 @@ class _Cores:
         self._settle()
 
     def _settle(self) -> None:
-        """Count who is at work, and give BLAS back where nobody is."""
+        """Count the threads at work, and give BLAS back if there are none."""
         self.fits = max(len(set(self._at_work.values())), 1)
         if not self._at_work:
             for library, count in self._before:
@@ -166,16 +166,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def _undo(steps: list[Callable[[], Any]]) -> None:
-    """The last first."""
+    """Run the steps, last first."""
     for step in reversed(steps):
         step()
 
 
 class AtWork:
-    """Context manager: work that is counted, and whose products BLAS makes with one thread.
+    """Context manager: registers work, during which BLAS has one thread.
 
-    Ctrl-C may come inside `__exit__`, too: what was not undone there is undone when nobody has this
-    any more. So each step may be undone twice.
+    Ctrl-C may come inside `__exit__`, too: what was not undone there is undone when this object is
+    collected. So each step may be undone twice.
     """
 
     def __init__(self) -> None:
@@ -198,6 +198,6 @@ class AtWork:
             self._later.detach()
 
     def _change(self, library: Library, count: int) -> None:
-        """The number of threads that a library has in this thread, until this is left."""
+        """Set the number of threads of a library in this thread until the context is left."""
         self._to_undo.append(partial(library.set, library.read()))
         library.set(count)

@@ -1,12 +1,12 @@
-"""Threads that take part in compiled calls, and watch for the next one for a while.
+"""Threads that take part in compiled calls, and watch for the next call for a while.
 
-Waking a thread from Python takes a tenth of a millisecond and more, and it needs the GIL just when
-the caller has it. So the bell is rung inside the compiled function, when the caller has let go of
-the GIL; the helpers, who watch the bell in compiled code, then fetch their arguments and come
-along. Who hears nothing for a while goes to sleep.
+Waking a thread from Python takes a tenth of a millisecond and more, and needs the GIL just when the
+caller has it. So the bell is rung inside the compiled function, where the caller has released the
+GIL; the helpers, who watch the bell in compiled code, then fetch their arguments and take part. A
+helper that hears nothing for a while goes to sleep.
 
-Nobody waits for a helper who has not come: the caller alone would come to the same result. So it
-does not matter where one is late, asleep for too long or could not be started.
+The caller never waits for a helper that has not come: alone it comes to the same result. So it does
+not matter if one is late, sleeps too long or could not be started.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .phases import counters_for, watch
 
 # How often a helper offers its core to others before it goes to sleep: some 0.2 ms.
 _OFFERS = 500
-# Where the caller waits for helpers longer than this many seconds, and longer than this share of a
-# call, they do not get a core, because others need it. Where a call takes so many times as long as
-# the fastest, and so many seconds more, the caller itself had to give up its core, as happens while
-# the threads of a BLAS product before the fit wait awake for the next.
+# If the caller waits for helpers longer than this many seconds, and longer than this share of the
+# call, they do not get a core, because others need it. If a call takes this many times as long as
+# the fastest, and this many seconds more, the caller itself had to give up its core, as happens
+# while threads of an earlier BLAS product spin.
 _LONG_WAIT, _SHARE = 2e-3, 0.3
 _TIMES, _SECONDS = 5, 1e-3
-# Then it goes on alone for a pause of so many seconds, which is doubled if it is so again soon.
+# It then continues alone for this many seconds, doubled if the same happens again soon.
 _SHORTEST, _LONGEST = 5e-3, 0.16
-# A helper that sleeps looks up so often, in seconds: Ctrl-C may come where it was to be woken.
+# Seconds after which a sleeping helper looks up: Ctrl-C may have come where it was to be woken.
 _NAP = 1.0
 
 Shared = Callable[..., int]
@@ -45,7 +45,7 @@ Shared = Callable[..., int]
 
 @borrowing
 def _watch(bell, number, offers):
-    """Until the bell rings for another call, or for so many offers of the core."""
+    """Watch the bell until it rings for another call, or for so many offers of the core."""
     watch(bell, 0, number, offers)
 
 
@@ -59,7 +59,7 @@ def _seconds_per_offer() -> float:
 
 
 class _Crowding:
-    """Whether there is a core for the helpers, judged by the calls before."""
+    """Judges from past calls whether there are cores for the helpers."""
 
     def __init__(self) -> None:
         self._fastest = inf
@@ -70,7 +70,7 @@ class _Crowding:
         return now < self._alone_until
 
     def judge(self, begin: float, end: float, offers: int) -> None:
-        """Make a pause if there was no core for all in a call with helpers."""
+        """Begin a pause if a call with helpers had no core for all of them."""
         took, waited = end - begin, offers * _seconds_per_offer() if offers else 0.0
         self._fastest = min(self._fastest, took)
         crowded = took > _TIMES * self._fastest + _SECONDS
@@ -84,8 +84,8 @@ class Crew:
     """Runs ``function(call, number, room, *arguments)`` on the caller and on ``helpers`` threads.
 
     The function shares its work as in `phases`, comes to the same result whoever takes part, and
-    returns how often it offered its core to others while it waited. Each thread has a room of its
-    own; that of the caller says that it leads.
+    returns how often it offered its core to others while it waited. Each thread has its own room;
+    that of the caller says that it leads.
     """
 
     def __init__(self, helpers: int) -> None:
@@ -96,18 +96,18 @@ class Crew:
         self._bell = np.zeros(1, np.int64)
         self._counters = self._bell[:0]
         self._number = 0
-        # What helpers look at: the present call, or the last; None sends them home.
+        # What helpers look at: the present call, or the last one; None ends them.
         self._call: tuple[int, int, Shared, Any] | None = None
-        # Their places, and what wakes them: both change in one step, wherever Ctrl-C comes.
+        # Sleeping helpers, and what wakes them: each changes in one step, wherever Ctrl-C comes.
         self._asleep: set[int] = set()
         self._wake: SimpleQueue[None] = SimpleQueue()
 
     def call(
         self, function: Shared, rooms: list[Any], arguments: tuple[Any, ...], phases: int, most: int
     ) -> None:
-        """Run the function, which has so many phases, with at ``most`` so many helpers.
+        """Run a function with so many phases, helped by ``most`` helpers at most.
 
-        There is a room for the caller, the first, and for each helper.
+        ``rooms[0]`` is for the caller, the others for the helpers.
         """
         self._number += 1
         if counters_for(phases) > len(self._counters):
@@ -115,25 +115,25 @@ class Crew:
         helpers = min(most, self.helpers)
         begin = perf_counter() if helpers else 0.0
         if helpers == 0 or self._crowding.is_felt(begin):
-            # Helpers who are not invited stay asleep: they find no new call when the bell rings.
+            # Helpers not invited stay asleep: they find no new call when the bell rings.
             function(self._open, self._number, rooms[0], *arguments)
             return
         self._call = self._number, helpers, function, (self._open, rooms, arguments)
         self._invite()
         offers = function(self._open, self._number, rooms[0], *arguments)
-        # Who comes now finds nothing to do, and nobody keeps the arguments, which may be large.
+        # A latecomer finds nothing to do, and the arguments, which may be large, are released.
         self._call = self._number, 0, function, None
         self._crowding.judge(begin, perf_counter(), offers)
 
     def dismiss(self) -> None:
-        """Tell the helpers to go home, wherever they are."""
+        """Tell the helpers to end, whether they watch, work or sleep."""
         self.closed, self._call = True, None
-        self._bell[0] = -1  # for those who watch it
+        self._bell[0] = -1  # for helpers that watch it
         for _ in self._threads:
             self._wake.put(None)
 
     def close(self) -> None:
-        """Send the helpers home, and wait until they are."""
+        """Tell the helpers to end, and wait until they have."""
         self.dismiss()
         for thread in self._threads:
             if thread.ident is not None:
@@ -145,7 +145,7 @@ class Crew:
 
     def _invite(self) -> None:
         if not self._threads:
-            with suppress(RuntimeError):  # those that can be started do the work
+            with suppress(RuntimeError):  # those that could be started suffice
                 for place in range(self.helpers):
                     thread = Thread(target=self._serve, args=(place,), name="seminmf", daemon=True)
                     self._threads.append(thread)
@@ -163,7 +163,7 @@ class Crew:
             last = number
 
     def _take_part(self, place: int, last: int) -> int | None:
-        """Come along if there is a call after the ``last``; its number, or None to go home."""
+        """Take part in a call newer than the ``last``; returns its number, or None to end."""
         present = self._call
         if present is None:
             return None
@@ -171,17 +171,17 @@ class Crew:
         if number != last and place < helpers:
             call, rooms, arguments = parts
             before = int(self._bell[0])
-            if before < number:  # who comes before its leader would be turned away
+            if before < number:  # a helper that enters before the leader would be turned away
                 _watch(self._bell, before, _OFFERS)
             function(call, number, rooms[1 + place], *arguments)
-            # Not to be kept alive by one who only watches.
+            # A helper that only watches must not keep them alive.
             del present, parts, call, rooms, arguments
             _watch(self._bell, number, _OFFERS)
         return number
 
     def _sleep(self, place: int, last: int) -> None:
         self._asleep.add(place)
-        # After that: either the caller sees that, or its call is seen here.
+        # From here on, either the caller sees it asleep, or it sees the caller's new call.
         present = self._call
         if present is not None and present[0] == last:
             with suppress(Empty):

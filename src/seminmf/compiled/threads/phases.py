@@ -1,12 +1,12 @@
 """How threads share the items of a phase inside compiled code.
 
-Every thread runs the same function. A phase is a number of items; whoever is free takes the next
-one, and at the barrier behind it nobody goes on before all items are done. Threads that come late
-find fewer items, or none: the others do not wait for them. What is written by an item depends on
-the item alone, so that the result does not depend on who did it.
+Every thread runs the same function. A phase is a number of items; each free thread takes the next
+one, and at the barrier after the phase all wait until every item is done. Threads that come late
+find fewer items, or none: the others do not wait for them. What an item writes depends on the item
+alone, so the result does not depend on which thread did it.
 
-A call is over when its leader has closed it and all who came in have left. Each call has a number;
-who comes with the number of a call that is over is turned away at the door, and touches nothing.
+A call is over when its leader has closed it and all who entered have left. Each call has a number;
+a thread with the number of a call that is over is turned away, and touches nothing.
 
 The counters of a call are integers: its number while it is open, how many helpers are inside, and
 for each phase the items taken and the items done.
@@ -27,7 +27,7 @@ from ..simd.lanes import place_of
 _ORDER = "seq_cst"
 _OPEN, _INSIDE, _FIRST = 0, 1, 2
 
-# Who waits longer than so many looks (some microseconds) offers its core to others that want it.
+# A thread that has waited for so many looks (some microseconds) offers its core to others.
 _PATIENT = 2_000
 
 
@@ -36,14 +36,14 @@ def counters_for(phases: int) -> int:
     return _FIRST + 2 * phases
 
 
-# For tests: for up to so many microseconds a thread sleeps before and after some of the steps below
-# (one in so many) by which threads hand over to each other. Code that is compiled so must not be
-# kept in one folder with other code.
+# For tests: the most microseconds that a thread sleeps before and after one in so many of the steps
+# below by which threads hand over to each other. Code compiled with it needs a cache folder of its
+# own.
 _PAUSE, _EVERY = int(os.environ.get("SEMINMF_PAUSE", "0")), 16
 
 
 def _pause(builder: Any) -> None:
-    """By chance, as the scheduler may do it."""
+    """Sleep at random, as the scheduler may have it."""
     if _PAUSE == 0:
         return
     word, module = ir.IntType(64), builder.module
@@ -57,7 +57,7 @@ def _pause(builder: Any) -> None:
 
 
 def _call_c(builder: Any, name: str, *arguments: Any) -> None:
-    """Call a function of the C library that returns a number."""
+    """Call a function of the C library that returns an int."""
     kind = ir.FunctionType(ir.IntType(32), [argument.type for argument in arguments])
     function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
     builder.call(function, arguments)
@@ -65,7 +65,7 @@ def _call_c(builder: Any, name: str, *arguments: Any) -> None:
 
 @intrinsic
 def add(typing, counters, index, change):
-    """``counters[index] += change`` at once for all threads; returns what was there before."""
+    """Atomic ``counters[index] += change``; returns the value before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         counters, index, change = arguments
@@ -80,7 +80,7 @@ def add(typing, counters, index, change):
 
 @intrinsic
 def read(typing, counters, index):
-    """``counters[index]`` as the other threads left it."""
+    """Atomic read of ``counters[index]``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         counters, index = arguments
@@ -95,7 +95,7 @@ def read(typing, counters, index):
 
 @intrinsic
 def give_way(typing):
-    """Let another thread have this core, if one wants it (where the system has a call for that)."""
+    """Offer this core to another thread (where the system has a call for that)."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if os.name == "posix":
@@ -107,7 +107,7 @@ def give_way(typing):
 
 @inner
 def wait_for(counters, index, value):
-    """Until a counter has this value; returns how often the core was offered to others."""
+    """Wait until a counter has this value; returns how often the core was offered to others."""
     looks = 0
     while read(counters, index) != value:
         looks += 1
@@ -118,7 +118,7 @@ def wait_for(counters, index, value):
 
 @inner
 def watch(counters, index, value, offers):
-    """As long as a counter has this value, but no longer than for so many offers of the core."""
+    """Wait while a counter has this value, but for no more than so many offers of the core."""
     looks = 0
     while read(counters, index) == value and looks < _PATIENT + offers:
         looks += 1
@@ -128,13 +128,13 @@ def watch(counters, index, value, offers):
 
 @inner
 def enter(call, number, room):
-    """Whether this thread takes part; the one who leads opens the call and rings the bell."""
+    """Whether this thread takes part; the leader opens the call and rings the bell."""
     if room.leads:
         add(call.counters, _OPEN, number)
         add(call.bell, 0, number - read(call.bell, 0))
         return True
     add(call.counters, _INSIDE, 1)
-    # Either the leader sees that somebody is inside, or this sees that the call is over.
+    # Either the leader sees a helper inside, or the helper sees here that the call is over.
     if read(call.counters, _OPEN) == number:
         return True
     add(call.counters, _INSIDE, -1)
@@ -143,13 +143,13 @@ def enter(call, number, room):
 
 @inner
 def leave(call, number, room):
-    """The end of a thread's part; that of the leader closes the call. Returns its offers."""
+    """End a thread's part; the leader closes the call. Returns offers as `wait_for`."""
     if not room.leads:
         add(call.counters, _INSIDE, -1)
         return 0
     add(call.counters, _OPEN, -number)
     offers = wait_for(call.counters, _INSIDE, 0)
-    # Nobody is inside: all items of the next call are there to be taken.
+    # Nobody is inside: offer all items for the next call.
     for i in range(_FIRST, call.counters.shape[0]):
         call.counters[i] = 0
     return offers
@@ -157,17 +157,17 @@ def leave(call, number, room):
 
 @inner
 def take(call, phase):
-    """The next item of a phase; one too high if there is none left."""
+    """The number of the next item of a phase, which is too high if none is left."""
     return add(call.counters, _FIRST + 2 * phase, 1)
 
 
 @inner
 def done(call, phase):
-    """Say that an item is done."""
+    """Report an item done."""
     add(call.counters, _FIRST + 2 * phase + 1, 1)
 
 
 @inner
 def barrier(call, phase, items):
-    """Until all items of a phase are done; returns offers as `wait_for`."""
+    """Wait until all items of a phase are done; returns offers as `wait_for`."""
     return wait_for(call.counters, _FIRST + 2 * phase + 1, items)

@@ -1,4 +1,4 @@
-"""Calls of scikit-learn, which has the threads of OpenMP and holds BLAS to one itself."""
+"""Calls of scikit-learn, which uses OpenMP threads and itself holds BLAS to one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .team import WORTH_SHARING
 class ScikitLearn(AtWork):
     """Context manager for calls of scikit-learn with about so many operations.
 
-    Where they are too few to share, OpenMP is held to one thread: its threads wait for each other
-    awake, and on a busy machine, where one of them has no core, a search of a millisecond takes
-    twenty. Fits at the same time divide the threads.
+    If they are too few to share, OpenMP is held to one thread: its threads spin while they wait for
+    each other, and on a busy machine, where one of them has no core, a search of a millisecond
+    takes twenty. Simultaneous fits divide the threads.
 
-    BLAS is held here before scikit-learn does it, for as long as anybody wants that: scikit-learn
-    gives back the number that it found, and that may be the one that another fit had set.
+    BLAS is held here, for as long as any work is under way, before scikit-learn does it: that
+    restores the number it found, which may be the one that another fit had set.
     """
 
     def __init__(self, operations: float = inf) -> None:
@@ -33,5 +33,5 @@ class ScikitLearn(AtWork):
 
 
 def during(search: Any) -> AbstractContextManager[Any]:
-    """While a user's search for neighbours works; one of another library has BLAS as it was."""
+    """A context for a user's neighbour search; one of another library gets BLAS as it was."""
     return ScikitLearn() if type(search).__module__.startswith("sklearn.") else nullcontext()

@@ -1,7 +1,7 @@
 """A team of threads for one fit, and the rule for how many there are.
 
-Compiled calls are shared with a `Crew`; other work on row blocks runs on Python threads, because
-the kernels and BLAS release the GIL.
+Compiled calls are shared with a `Crew`; other work on row blocks runs on Python threads, since the
+kernels and BLAS release the GIL.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _Result = TypeVar("_Result")
 # Waking a Python thread takes a tenth of a millisecond and more: below this many floating-point
 # operations per pass (a few milliseconds) that costs more than a second thread brings.
 WORTH_SHARING = 1e8
-# The same for helpers in compiled code, who are awake, and only have to fetch their arguments.
+# The same for helpers in compiled code, who are awake and only have to fetch their arguments.
 _WORTH_HELPING = 4e6
 
 
 class Team(AtWork):
-    """Context manager: runs functions over items, in order of the items, on its threads.
+    """Context manager for the threads of a fit; `map` and `call` share work among them.
 
-    ``most`` is the number of items that there may be to share.
+    ``most`` is the largest number of items there will be to share.
     """
 
     def __init__(self, operations: float, most: int) -> None:
@@ -54,7 +54,7 @@ class Team(AtWork):
     def call(
         self, function: Shared, rooms: list[Any], arguments: tuple[Any, ...], phases: int
     ) -> None:
-        """Run a compiled function with this team's part of the threads of the process."""
+        """Run a compiled function on this team's share of the threads of the process."""
         if self._forks != cores.forks:
             self._renew()
         self.crew.call(function, rooms, arguments, phases, self._share() - 1)
@@ -82,13 +82,13 @@ class Team(AtWork):
 
         helpers = [Thread(target=help_out, name="seminmf rows", daemon=True) for _ in range(count)]
         try:
-            # Where no more can be started, as at a limit of processes, those there are do the work.
+            # If no more can be started, as at a limit of processes, those there are do the work.
             with suppress(RuntimeError):
                 for helper in helpers:
                     helper.start()
             take_turns()
         finally:
-            for _ in turns:  # after an error nobody begins another
+            for _ in turns:  # after an error no thread begins another item
                 pass
             for helper in helpers:
                 if helper.ident is not None:
@@ -98,11 +98,11 @@ class Team(AtWork):
         return [results[turn] for turn in range(len(work))]
 
     def _share(self) -> int:
-        """How many of the threads of the process this team may use now, at least one."""
+        """How many threads of the process this team may use now, at least one."""
         return (self._threads // cores.fits or 1) if self._entered else 1
 
     def _renew(self) -> None:
-        """Other helpers than before, who went home or, after a fork, are not there."""
+        """Make a new crew; the old one has ended or, after a fork, does not exist here."""
         self._forks = cores.forks
         self.crew = Crew(self.crew.helpers)
         self._to_undo.append(self.crew.dismiss)

@@ -1,10 +1,11 @@
-"""Small fits of several threads of Python go one after the other.
+"""Turns, by which small fits in several Python threads run one after the other.
 
-They are mostly Python, of which one thread runs at a time. At once they only hand the interpreter
-over to each other, hundreds of times in a few milliseconds, at every call that lets go of it.
+Small fits are mostly Python code, of which one thread runs at a time. Run at once, they hand the
+interpreter over to each other hundreds of times in a few milliseconds, at every call that releases
+it.
 
-Nobody has to wait: who does not get a turn soon begins without one. So it does not matter what
-whoever has it does meanwhile, in a callback or in a fork, or that a Ctrl-C has kept it from being
+Nobody has to wait: a fit that gets no turn soon begins without one. So it does not matter what the
+holder of a turn does meanwhile, in a callback or in a fork, or that a Ctrl-C keeps it from being
 given back.
 """
 
@@ -12,12 +13,12 @@ from __future__ import annotations
 
 from threading import RLock
 
-# Factorizations with fewer products of an entry of X and one of the basis in a pass are small. In a
+# A factorization is small with fewer products of an entry of X and one of the basis in a pass. In a
 # trial four fits of 8 parts at once took 1.5 times as long as one after the other without turns and
 # 1.2 times with them for 400 × 20 entries, 1.04 and 1.11 times for 700 × 20, 0.88 and 1.1 times
 # for 1,000 × 20. `benchmarks.at_once` measures fits on both sides of the limit.
 _SMALL = 1e5
-# Whoever has waited for this many seconds begins without a turn.
+# Seconds after which a fit begins without a turn.
 _PATIENCE = 0.05
 
 
@@ -35,7 +36,7 @@ class Turn:
         if self._small and turn.acquire(timeout=_PATIENCE):
             self._taken = turn
         elif self._small:
-            # Whoever has that one keeps it, perhaps for ever; others share a new one.
+            # The holder keeps that one, perhaps for ever; others share a new one.
             Turn._present = RLock()
 
     def __exit__(self, *error: object) -> None:
