@@ -1,9 +1,9 @@
-"""Nearest neighbours of many samples, almost all of them right, by looking into few cells.
+"""Approximate nearest neighbours of many samples, by searching few cells.
 
-Samples lie in cells with others near to them (an inverted file: Jégou, Douze and Schmid, 2011), and
-a sample is compared with all in those cells whose centres are nearest to it. How many cells that
-has to be is measured on some samples, whose neighbours are looked for among all. New samples go the
-same way.
+Samples are divided into cells of near ones (an inverted file: Jégou, Douze and Schmid, 2011), and a
+sample is compared with all samples of those cells whose centres are nearest to it. The number of
+cells needed is measured on some samples, whose true neighbours are found by comparison with all.
+The neighbours of new samples are searched in the same way.
 
 Equal features have equal results, with any number of threads.
 """
@@ -20,26 +20,26 @@ from ..compiled.threads.team import WORTH_SHARING, Team
 from ..data.cutting import pieces
 from .cells import Lists, Tiles, by_blocks, cells_of, empty_lists, nearest_centres, rooms
 
-# The share of the neighbours that have to be right, and what the measured share has to be: measured
-# on so many neighbours, of so many samples at least, it is uncertain by about one in a hundred.
+# The share of neighbours that must be right, and the measured share aimed at. Measured on at least
+# so many neighbours and samples, the share is uncertain by about one in a hundred.
 RECALL, _AIM, _MEASURED, _MEASURED_SAMPLES = 0.95, 0.965, 1280, 256
-# A cell has about so many times the root of the number of samples, at least so many: larger cells
-# make comparing with their samples more work, smaller ones comparing with their centres.
+# A cell has about this many times √n samples, and at least this many: larger cells mean more
+# comparisons with samples, smaller ones more comparisons with centres.
 _ROOTS, _LEAST = 0.25, 64
-# A sample chooses its cells among so many times as many, those that lie beside its own.
+# A sample chooses its cells among this many times as many, those nearest to its own cell.
 _BESIDE = 8
-# If too few are right, it looks into so many times as many.
+# Factor by which the number of cells grows while too few neighbours are right.
 _MORE = 1.1
-# A sample is compared with about so many at most, even if more of its neighbours are then wrong.
+# A sample is compared with at most about this many, even if more of its neighbours are then wrong.
 _MOST = 2**16
-# Rows at a time that are converted, so that there is no second copy of the features.
+# Rows converted at a time, so that there is no second copy of the features.
 _ROWS = 2**14
-# Centres at a time that are compared with all.
+# Centres compared with all others at a time.
 _CENTRES = 2**8
 
 
 def worth_it(n_samples: int, n_neighbors: int) -> bool:
-    """Whether looking into some cells is less work than meeting all samples."""
+    """Whether searching some cells is less work than comparing with all samples."""
     return n_neighbors**2 <= n_samples
 
 
@@ -48,7 +48,7 @@ def _team() -> Team:
 
 
 class Approximate:
-    """An index of samples given by their features.
+    """A search among samples given by their features.
 
     Attributes
     ----------
@@ -80,14 +80,14 @@ class Approximate:
             )
 
     def _points(self, features: FloatArray) -> FloatArray:
-        """As the compiled code takes them: distances are the same but for a factor."""
+        """Features as compiled code takes them, centred and scaled: distances have a factor."""
         points = np.empty(features.shape, np.float32)
         for rows in pieces(len(points), _ROWS):
             points[rows] = (features[rows] - self._centre) / self._size
         return points
 
     def _look_far_enough(self, team: Team, most: int) -> float:
-        """Choose how many cells to look into, at most so many; returns what share is then found."""
+        """Choose how many cells to search, at most ``most``; returns the share then found."""
         samples, p = self._samples, self._n_neighbors
         count = min(max(-(-_MEASURED // p), _MEASURED_SAMPLES), len(samples.places))
         places = np.sort(samples.places[np.linspace(0, len(samples.places) - 1, count).astype(int)])
@@ -106,12 +106,12 @@ class Approximate:
             looks = int(_MORE * looks + 1)
 
     def _squares_of_centres(self, points: FloatArray) -> FloatArray:
-        """Squared distances of points to all centres, but for a number for each point."""
+        """Squared distances of points to all centres, up to a constant for each point."""
         centres = self._centres.astype(np.float64)
         return (centres * centres).sum(axis=1) - 2 * points @ centres.T
 
     def _cells_beside(self) -> IntArray:
-        """For each cell those nearest to it, the nearest first."""
+        """For each cell the numbers of the nearest cells, nearest first."""
         count = min(_BESIDE * self._looks, len(self._centres))
         beside = np.empty((len(self._centres), count), np.int32)
         for rows in pieces(len(beside), _CENTRES):
@@ -124,14 +124,14 @@ class Approximate:
     def _look(
         self, points: FloatArray, homes: IntArray, hidden: IntArray, length: int, looks: int
     ) -> Lists:
-        """Places of the nearest samples of some points, which come in the order of their homes."""
+        """Places of the samples nearest to some points, which must be sorted by their homes."""
         samples, beside, lists = self._samples, self._beside, empty_lists(len(points), length)
         cells, own_rooms = empty_lists(len(points), looks), rooms(len(points))
         shape = -(-beside.shape[1] // PER_TILE), points.shape[1], PER_TILE
         tiles, nobody = np.full(shape, np.inf, np.float32), np.full(len(points), -1)
         choose_cells(points, homes, self._centres, beside, nobody, cells, tiles, own_rooms)
         heads, callers = np.empty(len(samples.bounds), np.int64), np.empty(cells[0].size, np.int64)
-        # First the nearest cell, so that few samples of the others are near enough for the lists.
+        # The nearest cell first: few samples of the others are then near enough for the lists.
         for some in (cells[0][:, :1], cells[0][:, 1:]):
             meet_cells(
                 points, hidden, some, samples.bounds, samples.tiles, lists, own_rooms, heads,
@@ -140,7 +140,7 @@ class Approximate:
         return lists
 
     def _find(self, team: Team) -> IntArray:
-        """The nearest others of each sample."""
+        """The nearest other samples of each sample."""
         samples, p = self._samples, self._n_neighbors
         near = np.empty((len(samples.places), p), np.int32)
         filled = np.flatnonzero(samples.samples >= 0)
@@ -155,14 +155,14 @@ class Approximate:
         return near
 
     def neighbours(self) -> IntArray:
-        """The nearest others of each sample; n × ``n_neighbors``."""
+        """The nearest other samples of each sample; n × ``n_neighbors``."""
         return self._near.astype(np.int64)
 
     def query(self, features: FloatArray, n_neighbors: int) -> tuple[IntArray, FloatArray]:
-        """Indices of the nearest samples of new ones, the nearest first, and the distances."""
+        """Numbers of the samples nearest to new ones, nearest first, and their distances."""
         points, samples = self._points(features), self._samples
         near, squares = empty_lists(len(points), n_neighbors)
-        # Each cell has more samples than neighbours were looked for in the fit.
+        # Each cell has more samples than the fit asked for neighbours.
         looks = min(self._looks * -(-n_neighbors // self._n_neighbors), self._beside.shape[1])
         with _team() as team:
             homes = nearest_centres(team, points, self._centres)

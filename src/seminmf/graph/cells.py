@@ -1,4 +1,4 @@
-"""Samples in cells of some hundred, each with those that are nearest to its centre (k-means)."""
+"""Samples divided into cells of some hundred by their nearest centres (k-means)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..compiled.neighbours import PER_TILE, fill_tiles, meet_all, read_tiles
 from ..compiled.threads.team import Team
 from ..data.cutting import pieces
 
-# No cell has more than so many times as many samples as cells should have.
+# A cell has at most this many times the intended number of samples.
 _LARGEST = 4
-# Centres are the means of those samples that are nearest to them, of so many for each centre, after
-# so many rounds from randomly chosen ones.
+# Centres come from this many samples per centre and this many rounds of k-means, begun from
+# randomly chosen samples.
 _PER_CENTRE, _ROUNDS = 32, 4
-# Samples that are handled together: they look into the same cells.
+# Samples handled together: being neighbours, they look into the same cells.
 _BLOCK = 256
 _SEED = 0
 
 Lists = tuple[IntArray, FloatArray]
-"""Places of samples, nearest first, and the squares of their distances."""
+"""A row for each query: places of samples, nearest first, and their squared distances."""
 
 
 def empty_lists(count: int, length: int, dtype: Any = np.float32) -> Lists:
@@ -32,7 +32,7 @@ def empty_lists(count: int, length: int, dtype: Any = np.float32) -> Lists:
 
 
 def rooms(count: int, dtype: Any = np.float32) -> tuple[IntArray, FloatArray, FloatArray]:
-    """What the compiled functions need to compare so many points with tiles, two at a time."""
+    """Room in which compiled functions compare ``count`` points with tiles, two at a time."""
     return np.arange(count), np.empty(2, dtype), np.empty((2, PER_TILE), dtype)
 
 
@@ -42,19 +42,19 @@ def by_blocks(team: Team, count: int, function: Callable[[slice], Any]) -> None:
 
 @dataclass(frozen=True)
 class Tiles:
-    """Samples in cells of whole tiles, which are filled up with samples infinitely far away."""
+    """Samples in cells of whole tiles, padded with samples infinitely far away."""
 
     tiles: FloatArray
     bounds: IntArray
-    """Of the cells, in tiles."""
+    """First tile of each cell, and the number of tiles."""
     samples: IntArray
-    """Who is in a place, or −1."""
+    """The sample at each place, or −1."""
     places: IntArray
-    """Where a sample is."""
+    """The place of each sample."""
 
     @classmethod
     def of(cls, points: FloatArray, labels: IntArray) -> Tiles:
-        """The samples with labels 0, 1, … in a cell each; there is a sample for every label."""
+        """A cell for each of the labels 0, 1, …, none of which may be without samples."""
         sizes = np.bincount(labels)
         bounds = np.append(0, np.cumsum(-(-sizes // PER_TILE)))
         order = np.argsort(labels, kind="stable")
@@ -73,15 +73,15 @@ class Tiles:
         return rows
 
     def cells(self, places: IntArray) -> IntArray:
-        """The cells of places."""
+        """The cell of each place."""
         return np.asarray(np.searchsorted(self.bounds, places // PER_TILE, side="right") - 1)
 
     def nearest_of_all(
         self, team: Team, points: FloatArray, length: int, hidden: IntArray | None = None
     ) -> Lists:
-        """Lists of points, by looking at all samples but those in the places ``hidden``.
+        """The ``length`` nearest samples of each point, by comparison with all samples.
 
-        Points are of the same type of numbers as the samples.
+        A point skips the sample at its place in ``hidden``. Points and samples need one dtype.
         """
         near, squares = empty_lists(len(points), length, points.dtype)
         unseen = np.full(len(points), -1) if hidden is None else hidden
@@ -101,7 +101,7 @@ def nearest_centres(team: Team, points: FloatArray, centres: FloatArray) -> IntA
 
 
 def _centres(team: Team, points: FloatArray, count: int) -> FloatArray:
-    """Centres of cells, by k-means of some samples."""
+    """``count`` centres of cells, by k-means of a sample of the points."""
     chosen = np.random.RandomState(_SEED).permutation(len(points))[: _PER_CENTRE * count]
     some, centres = points[np.sort(chosen)], points[chosen[:count]]
     for _ in range(_ROUNDS):
@@ -114,14 +114,14 @@ def _centres(team: Team, points: FloatArray, count: int) -> FloatArray:
 
 
 def cells_of(team: Team, points: FloatArray, size: int, fewest: int) -> tuple[FloatArray, IntArray]:
-    """Centres, and the cell of each sample: about ``size`` in each, and at least ``fewest``."""
+    """(centres, cell of each point): cells of about ``size`` points, and at least ``fewest``."""
     centres = _centres(team, points, max(1, len(points) // size))
     labels = nearest_centres(team, points, centres)
     sizes = np.bincount(labels, minlength=len(centres))
     kept, homeless = np.flatnonzero(sizes >= fewest), np.flatnonzero(sizes[labels] < fewest)
     labels = np.searchsorted(kept, labels)
     labels[homeless] = nearest_centres(team, points[homeless], centres[kept])
-    # Where very many samples are about equal they fill several cells with one centre.
+    # Very many nearly equal samples fill several cells with the same centre.
     sizes = np.bincount(labels)
     pieces = -(-sizes // (_LARGEST * size))
     order = np.argsort(labels, kind="stable")

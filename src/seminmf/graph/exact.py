@@ -1,4 +1,4 @@
-"""Exact nearest neighbours, and what any search for neighbours has to offer."""
+"""Exact nearest neighbours, and the protocol of any search for neighbours."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from ..compiled.threads.team import Team
 from ..data.cutting import pieces
 from .cells import Tiles
 
-# Up to so many samples, and so many entries, which are copied, all distances are calculated by our
-# own code. It makes differences, where scikit-learn expands the square and loses digits.
+# Up to this many samples and entries, which are copied, our own code computes all distances: by
+# differences, where scikit-learn expands the square and loses digits.
 _MOST_SAMPLES, _MOST_ENTRIES = 2**14, 2**23
-# Samples that a thread takes at a time of scikit-learn, whatever the number of threads: a multiple
-# of what scikit-learn takes, so that digits do not depend on it.
+# Samples that a thread passes to scikit-learn at a time, for any number of threads: a multiple of
+# what scikit-learn itself takes, so that digits do not depend on it.
 _BLOCK = 1024
 
 
 class Search(Protocol):
-    """Neighbours in some features."""
+    """A search for neighbours among samples given by features."""
 
     recall: float
-    """The share of the nearest neighbours that are found."""
+    """The share of the true nearest neighbours that is found."""
 
     def neighbours(self) -> IntArray:
-        """The nearest others of each sample, one row for each."""
+        """The nearest other samples of each sample, nearest first; a row for each."""
 
     def query(self, features: Any, n_neighbors: int) -> tuple[IntArray, FloatArray]:
-        """Indices of the samples nearest to new ones, the nearest first, and the distances."""
+        """Numbers of the samples nearest to new ones, nearest first, and their distances."""
 
 
 class Exact:
-    """All distances; by scikit-learn where samples are sparse or many, with trees for few features.
+    """Exact search; by scikit-learn, with trees for few features, if samples are sparse or many.
 
-    Samples are shared among our own threads, each of which has one of OpenMP: the threads of OpenMP
-    wait for each other awake, and where a core is busy, as with two fits at once, a search took
-    many times as long.
+    Samples are shared among our own threads, each with one OpenMP thread: OpenMP threads spin while
+    they wait for each other, and with a busy core, as with two fits at once, a search took many
+    times as long.
     """
 
     recall = 1.0
@@ -75,7 +75,7 @@ class Exact:
     ) -> tuple[IntArray, FloatArray]:
         with self._team(features, features.shape[0]) as team:
             near, squares = tiles.nearest_of_all(team, _plain(features), count, hidden)
-        # Beyond the range of numbers all samples are as far.
+        # Distances out of the range of numbers are all infinite, and leave lists unfilled.
         return np.maximum(near, 0).astype(np.int64), np.sqrt(squares)
 
     def _nearest(self, features: Any, count: int) -> tuple[FloatArray, IntArray]:
@@ -93,11 +93,11 @@ class Exact:
 
 
 def others_of(samples: IntArray, found: IntArray) -> IntArray:
-    """Rows of what was found for some samples: itself, or if it is not there the last, left out."""
+    """Each row of ``found`` without the sample itself, or without its last if that is missing."""
     order = np.argsort(found == samples[:, None], axis=1, kind="stable")
     return np.take_along_axis(found, order[:, :-1], axis=1)
 
 
 def _plain(features: Any) -> FloatArray:
-    """As compiled code takes them: one type of numbers, in rows, and as if to be written to."""
+    """Features as compiled code takes them: float64, C-contiguous, marked as writeable."""
     return np.require(features, np.float64, ["C", "W"])

@@ -1,7 +1,7 @@
-"""Who is next to whom: a symmetric CSR matrix of weights, not negative, without a diagonal.
+"""The neighbour graph: a symmetric CSR matrix of non-negative weights with an empty diagonal.
 
-w_ij = 1 if i is among the p nearest neighbours of j **or** j among those of i; or a given matrix;
-or what a scikit-learn neighbours transformer finds.
+w_ij = 1 if i is among the p nearest neighbours of j **or** j among those of i; or the matrix is
+given, or comes from a scikit-learn neighbours transformer.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .exact import Exact
 
 
 def symmetric(links: sp.csr_array) -> sp.csr_array:
-    """An edge where one of the two is a neighbour of the other."""
+    """A graph with an edge wherever one of two samples is a neighbour of the other."""
     return _without_loops(sp.csr_array(links.maximum(links.T)))
 
 
 def _without_loops(matrix: sp.csr_array) -> sp.csr_array:
-    """No diagonal, no stored zeros, sorted columns."""
+    """The matrix without diagonal and stored zeros, with sorted columns."""
     if matrix.diagonal().any():
         matrix.setdiag(0)
     if not matrix.data.all():
@@ -37,23 +37,22 @@ def _without_loops(matrix: sp.csr_array) -> sp.csr_array:
 
 
 def links_of(indices: IntArray, n_others: int) -> sp.csr_array:
-    """Ones in each row for the neighbours that a sample has in its row of ``indices``."""
+    """An n × ``n_others`` matrix with a 1 for each neighbour in ``indices``, a row per sample."""
     n, count = indices.shape
     indptr = np.arange(0, n * count + 1, count) if count else np.zeros(n + 1, np.int64)
     return sp.csr_array((np.ones(n * count), indices.ravel(), indptr), shape=(n, n_others))
 
 
 def knn_graph(X: Any, n_neighbors: int) -> sp.csr_array:
-    """Exact symmetrised nearest-neighbour graph with weights 1."""
+    """The exact symmetric graph of the ``n_neighbors`` nearest neighbours, with weights 1."""
     return symmetric(links_of(Exact(X, n_neighbors).neighbours(), X.shape[0]))
 
 
 def transformer_links(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]:
-    """Neighbours that a scikit-learn neighbours transformer finds, and the fitted transformer.
+    """(links, fitted transformer, most): neighbours that a scikit-learn transformer finds.
 
-    Its stored entries are the neighbours; what they hold (distances or ones) does not matter,
-    and a stored entry of a sample with itself is left out. The third value is the most neighbours
-    that a sample found, itself left out.
+    Its stored entries are the neighbours; their values (distances or ones) do not matter, and
+    entries of samples with themselves are left out. ``most`` is the most neighbours of a sample.
     """
     fitted = clone(transformer)
     with during(fitted):
@@ -65,7 +64,7 @@ def transformer_links(transformer: Any, X: Any) -> tuple[sp.csr_array, Any, int]
 
 
 def checked_links(transformer: Any, found: Any, n_samples: int, n_others: int) -> sp.csr_array:
-    """What a transformer has returned for some samples, if it is their neighbours among others."""
+    """A transformer's result as CSR, or an error if its shape or its indices are wrong."""
     shape = getattr(found, "shape", None)
     if shape != (n_samples, n_others):
         kind = f"a {type(found).__name__}" if shape is None else f"a matrix of shape {shape}"
@@ -80,7 +79,7 @@ def checked_links(transformer: Any, found: Any, n_samples: int, n_others: int) -
 
 
 def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
-    """Check a given matrix and bring it into our form; itself if it has that form already."""
+    """Check a given matrix and bring it into our form; unchanged if it has that form already."""
     if isinstance(graph, sp.csr_array) and graph.shape == (n_samples, n_samples):
         found = _sorted(graph)
         if found is not None:
@@ -115,12 +114,12 @@ def given_graph(graph: Any, n_samples: int) -> sp.csr_array:
 
 
 def _sorted(graph: sp.csr_array) -> sp.csr_array | None:
-    """A graph of float64 with sorted columns, itself if they are; None where it is no graph."""
+    """A float64 graph with sorted columns, itself if they are; None if it is no valid graph."""
     n, count = graph.shape[0], len(graph.indices)
     fits = len(graph.indptr) == n + 1 and len(graph.data) == count == graph.indptr[-1]
     if graph.dtype != np.float64 or not fits:
         return None
-    # Copies are of one type for compiled code, whatever the graph may be.
+    # Copied, so that compiled code sees one type of arrays, whatever that of the graph.
     given = [np.array(part, np.int64) for part in (graph.indptr, graph.indices)]
     starts, columns, seen = (np.empty(size, np.int64) for size in (n + 1, count, n))
     weights, found = np.empty(count), np.empty(n)
@@ -129,7 +128,7 @@ def _sorted(graph: sp.csr_array) -> sp.csr_array | None:
         return None
     if (columns == graph.indices).all():
         return graph
-    ordered: Any = copy(graph)  # SciPy looks at every index of what is made anew
+    ordered: Any = copy(graph)  # the constructor would check every index
     ordered.data, ordered.indices = weights, columns.astype(graph.indices.dtype, copy=False)
     ordered.has_canonical_format = True
     return ordered

@@ -15,12 +15,12 @@ from ..compiled.colouring import greedy_colours, group_by_colour, list_edges
 from ..compiled.edges import weigh_all_edges
 from ..compiled.state import Graph
 
-# Samples are renumbered if so many more of the edges are then within a chunk.
+# Samples are renumbered if that brings at least this share more of the edges inside a chunk.
 _WORTH_RENUMBERING = 0.2
 
 
 def inverse(numbering: IntArray) -> IntArray:
-    """Where the samples are that come in this order."""
+    """The inverse permutation: the place of each sample in this order."""
     place = np.empty_like(numbering)
     place[numbering] = np.arange(len(numbering))
     return place
@@ -34,10 +34,10 @@ def _pairs(indptr: IntArray, indices: IntArray) -> IntArray:
 
 
 def _numbering(matrix: sp.csr_array, chunks: IntArray) -> IntArray | None:
-    """An order of the samples in which neighbours are near, if that brings them into one chunk.
+    """An order of the samples that brings neighbours into the same chunk.
 
-    None where most are already, where that cannot be, and for more entries than SciPy's search,
-    with its 32-bit numbers, can take.
+    None if that gains too little, and for more entries than SciPy's search, with its 32-bit
+    numbers, can take.
     """
     if matrix.nnz >= 2**31 - 1:
         return None
@@ -56,11 +56,11 @@ def _numbering(matrix: sp.csr_array, chunks: IntArray) -> IntArray | None:
 class NeighbourGraph:
     """A graph prepared for the solver: a list of edges, and an order for sequential updates.
 
-    Samples of one colour are not neighbours of each other, so that they may be updated at the
-    same time: the result of a sweep in the order of the colours does not depend on threads.
-    Vertices are coloured in the order of their norm, so that it does not depend on the order of
-    the samples either. Only where there are so many samples that their codes would not stay in the
-    cache from colour to colour, they are gone through in chunks, and colour by colour in those.
+    Samples are coloured so that no two neighbours share a colour. Those of one colour may be
+    updated at the same time: the result of a sweep, colour by colour, does not depend on threads.
+    Vertices are coloured in the order of their norm, so that it does not depend on the order of the
+    samples either. Only with so many samples that their codes would not stay in the cache from
+    colour to colour, a sweep goes chunk by chunk, and colour by colour within each.
     """
 
     indptr: IntArray
@@ -70,20 +70,20 @@ class NeighbourGraph:
     """A row for each edge, see `compiled.colouring.list_edges`."""
     order: IntArray
     colour_starts: IntArray
-    """Where in ``order`` the colours begin, those of all chunks."""
+    """Where in ``order`` each colour of each chunk begins."""
     chunks: IntArray
-    """Which of the (renumbered) samples make up the chunks: bounds between them."""
+    """Bounds of the chunks among the (renumbered) samples."""
     groups: IntArray
-    """Which of the colours make up the chunks: bounds between them."""
+    """Bounds of the chunks among the colours."""
     numbering: IntArray | None
-    """The samples in an order in which neighbours are near; None if they are as they come."""
+    """An order of the samples in which neighbours are near each other; None for the given order."""
 
     @classmethod
     def prepare(
         cls, matrix: sp.csr_array, key: FloatArray, dtype: Any, chunks: IntArray | None = None,
         renumber: bool = True,
     ) -> NeighbourGraph:  # fmt: skip
-        """``key`` gives the order in which the vertices are coloured.
+        """Prepare a CSR matrix; vertices are coloured in the order of ``key``.
 
         With ``renumber`` the samples may be put into another order.
         """
@@ -106,8 +106,8 @@ class NeighbourGraph:
 
     @property
     def renumbered(self) -> NeighbourGraph:
-        """The same for samples that are stored in the order of ``numbering``."""
-        # Who kept itself would stay in memory until cycles are looked for.
+        """The same graph for samples that are stored in the order of ``numbering``."""
+        # Not cached when it is itself: that reference cycle would keep it in memory for a while.
         return self if self.numbering is None else self._renumbered
 
     @once
@@ -132,17 +132,17 @@ class NeighbourGraph:
 
     @once
     def structure(self) -> Graph:
-        """For compiled code."""
+        """The graph for compiled code."""
         return Graph(
             indptr=self.indptr, indices=self.indices, base=self.base, pairs=self.pairs,
             order=self.order, bounds=self.colour_starts, groups=self.groups,
         )  # fmt: skip
 
     def with_neighbours(self, codes: FloatArray) -> FloatArray:
-        """Codes of all samples that edges end at: there are no others."""
+        """Codes of all samples that edges end at; here those are the given ones."""
         return codes
 
     def measure(self, codes: FloatArray, objective: Any) -> tuple[float, FloatArray]:
-        """The graph penalty of an objective at these codes, and W_ij in the places of ``base``."""
+        """The graph penalty of an objective at these codes, and W_ij in the order of ``base``."""
         edges = np.empty_like(self.base)
         return weigh_all_edges(self.structure, objective, codes, edges), edges

@@ -1,1 +1,1 @@
-"""What is minimised: losses, penalties, the objective of both, and how near its end a point is."""
+"""The objective: losses, penalties, their strength, the basis step, and stationarity."""

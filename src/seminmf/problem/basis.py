@@ -1,9 +1,9 @@
-"""A new basis from the two moments
+"""The basis step: a new basis from the two moments
 
     moment = Xᵀ(d∘V)  (m × k),   gram = Vᵀ(d∘V)  (k × k)
 
 by one of two rules. Both lower tr(U (G + diag ridge) Uᵀ) − 2 tr(moment Uᵀ) with ridge_j = β/2‖u_j‖,
-the weights of β Σ_j ‖u_j‖ at the present basis, lengths not below a floor.
+the weights of β Σ_j ‖u_j‖ at the present basis, with lengths not below a floor.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from ..compiled.rooms import (
 )
 from ..data import Rule
 
-# Parts with so small a share of the weighted squares of the codes count as unused: vectors for them
-# would leave the range of numbers. By the bytes of a number.
+# A part with less than this share of the weighted squares of the codes counts as unused: its vector
+# would leave the range of numbers. By bytes per number.
 _UNUSED = {8: 1e-200, 4: 1e-30}
 
 
 def lengths_of(U: FloatArray) -> FloatArray:
-    """Of the vectors of a basis, in double precision, whose range their squares do not leave."""
+    """‖u_j‖ for each column, in double precision, whose range the squares do not leave."""
     exact = U.astype(np.float64, copy=False)
     return np.sqrt((exact * exact).sum(axis=0))
 
 
 class Basis:
-    """A basis U with what follows from it: Ω = UᵀU, and the lengths of its vectors."""
+    """A basis U (m × k) with Ω = UᵀU, the lengths ‖u_j‖ of its columns, and their sum."""
 
     __slots__ = ("U", "lengths", "omega", "penalty")
 
@@ -53,12 +53,12 @@ class Basis:
 
     @classmethod
     def of(cls, U: FloatArray) -> Basis:
-        # Beyond the range of numbers J is infinite, and a step to there is taken back.
+        # An overflow makes J infinite, and the step that led there is taken back.
         return cls.known(U, quietly(np.matmul, U.T, U))
 
     @classmethod
     def known(cls, U: FloatArray, omega: FloatArray) -> Basis:
-        """With a known Ω."""
+        """A basis whose Ω is known."""
         lengths = np.sqrt(omega.diagonal().astype(np.float64))
         return cls(U, omega, lengths, float(lengths.sum()))
 
@@ -67,16 +67,16 @@ class Basis:
 
 
 class BasisRule(Protocol):
-    """A new basis from the two moments."""
+    """How a new basis follows from the two moments."""
 
     def step(
         self, moment: FloatArray, gram: FloatArray, basis: Basis, beta: float, floor: float
     ) -> Basis:
-        """From the present ``basis``."""
+        """The basis after the present ``basis``."""
 
 
 def _singular_step(moment: FloatArray, system: FloatArray) -> FloatArray:
-    """The shortest solution U of U · system = moment, in the scale of a unit diagonal."""
+    """The shortest U with U · system = moment, in units that make the diagonal one."""
     scale = 1 / np.sqrt(system.diagonal())
     values, vectors = np.linalg.eigh(scale[:, None] * system * scale)
     tolerance = RANK_TOLERANCE if moment.itemsize == 8 else SINGLE_RANK_TOLERANCE
@@ -86,7 +86,7 @@ def _singular_step(moment: FloatArray, system: FloatArray) -> FloatArray:
 
 
 class LeastSquaresBasis:
-    """U = moment · (gram + diag(ridge))⁻¹ by Cholesky; by eigenvectors where that is singular.
+    """U = moment · (gram + diag(ridge))⁻¹ by Cholesky, or by eigenvectors if that is singular.
 
     A component that no sample uses and no penalty holds (zero diagonal) keeps its basis vector:
     every choice is optimal, and this one lets the component come back into use.
@@ -111,7 +111,7 @@ class LeastSquaresBasis:
 
 
 class NonnegativeBasis:
-    """The basis by the same rule as the codes: the problem is the same with X transposed."""
+    """A non-negative basis by the rule of the codes: the problem is the same with X transposed."""
 
     def __init__(self, rule: Rule) -> None:
         self._step = rule.step()

@@ -1,8 +1,8 @@
 """How the length t of a residual, or of an edge, enters the objective: ρ(t).
 
-A loss is two functions of t: its value ρ(t), and its weight w(t) = ρ'(t) / 2t. The solver replaces
-ρ by the quadratic w(s)·t² + const that touches it at the present length s, which lies above it
-wherever ρ(√q) is a concave function of q (fact 1 of the theory page).
+A loss has two functions of t: its value ρ(t), and its weight w(t) = ρ'(t) / 2t. The solver replaces
+ρ by the quadratic w(s)·t² + const that touches it at the present length s, and lies above it if
+ρ(√q) is a concave function of q (fact 1 of the theory page).
 
 ============  =================================  ===========================
 loss          ρ(t)                               an outlier counts
@@ -29,7 +29,7 @@ from sklearn.base import clone
 from .._types import FloatArray
 from .parts import TRIED, Part, agree, argument_names, measures, slope_of, told_fault
 
-# Squares of parameters beyond these are out of range.
+# Squares of parameters beyond these would be out of range.
 _LEAST, _MOST = 1e-150, 1e150
 
 __all__ = ["Cauchy", "Huber", "Loss", "Norm", "SquaredNorm", "loss_of"]
@@ -39,25 +39,25 @@ class Loss(Part):
     """Base of all losses; a new one defines ``value`` and ``weight`` as static methods.
 
     Both take t, and the attributes that they name as further arguments. Numba compiles them, so
-    that they may use numbers, ``math`` and ``if``. ``weight`` is never asked for a t below a small
-    positive floor, so that a pole at zero does no harm.
+    they may use numbers, ``math`` and ``if``. ``weight`` is never called with a t below a small
+    positive floor, so that it may have a pole at zero.
     """
 
     power: ClassVar[int] = 1
-    """p in ρ(c·t; c·scale) = cᵖ ρ(t; scale): the unit in which the loss counts."""
+    """p in ρ(c·t; c·scale) = cᵖ ρ(t; scale): the loss is measured in lengths to the power p."""
     typical: ClassVar[float] = 1.0
-    """What ``"auto"`` is for a parameter: so many typical residuals."""
+    """A parameter of ``"auto"`` becomes this many typical residuals."""
 
     weight: Callable[..., float]
     """ρ'(t) / 2t: a static method."""
 
     @property
     def quadratic(self) -> bool:
-        """Whether all weights are the same, whatever the residuals are."""
+        """Whether the weights are the same for all residuals."""
         return self.weight is SquaredNorm.weight
 
     def resolved(self, typical_residual: float) -> Loss:
-        """With numbers for what is left to the data."""
+        """A copy with numbers in place of each ``"auto"``."""
         return self if self.is_resolved else self.with_scale(self.typical * typical_residual)
 
     def in_units(self, unit: float) -> Loss:
@@ -101,7 +101,7 @@ class Loss(Part):
         return self.measure(lengths, share, floor)[1]
 
     def check(self) -> None:
-        """Refuse what the solver cannot lower, before any work."""
+        """Raise an error if the solver could not lower an objective with this loss."""
         known = self if self.is_resolved else self.with_scale(1.0)
         numbers = known.numbers()
         for name, value in zip(argument_names(self.value), numbers, strict=True):
@@ -119,7 +119,7 @@ class Loss(Part):
 
 @lru_cache(maxsize=64)
 def _fault(value: Any, weight: Any, numbers: tuple[float, ...]) -> str:
-    """What is wrong with the functions of a loss; nothing if they fit together."""
+    """What is wrong with the functions of a loss; empty if they fit together."""
     block = measures().measure_block(value, weight, numbers, np.float64)
     t = max(numbers, default=1.0) * TRIED
     weights = measures().measure_lengths(block, t, None, 0.0)[1]
@@ -167,7 +167,7 @@ class SquaredNorm(Loss):
 
 
 class Huber(Loss):
-    """ρ(t) = t²/2c up to t = c, then t − c/2: a square for ordinary samples, a length for others.
+    """ρ(t) = t²/2c up to t = c, then t − c/2: squares for ordinary samples, lengths for others.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class Huber(Loss):
 
 
 class Cauchy(Loss):
-    """ρ(t) = c/2 · log(1 + t²/c²): outliers hardly count. Not convex, so that the start matters.
+    """ρ(t) = c/2 · log(1 + t²/c²): outliers hardly count. Not convex, so the start matters.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def _named(name: str) -> Loss:
 
 
 def loss_of(loss: Any) -> Loss:
-    """A loss by its name or as it is."""
+    """A loss, given by its name or as an object, which is checked."""
     if isinstance(loss, str) and loss in NAMED:
         return _named(loss)
     if not isinstance(loss, Loss):

@@ -1,4 +1,4 @@
-"""The objective: a loss and three penalties as one frozen value.
+"""The objective: a loss and three penalties as one value.
 
 J(U, V) = Σ_i ω_i ρ(‖x_i − U v_i‖) + α Σ_{i<j} w_ij ρ_g(‖v_i − v_j‖) + μ Σ_i ω_i Σ_q π(v_iq)
           + β Σ_j ‖u_j‖
@@ -28,19 +28,19 @@ from ..data import power_of_two
 from .losses import Loss
 from .penalties import CodesPenalty
 
-# Sizes of the largest entry of a factor, by the bytes of a number, whose squares are in range by a
-# wide margin.
+# Range of the largest entry of a factor, by bytes per number, in which squares are representable by
+# a wide margin.
 _ORDINARY = {8: (2.0**-200, 2.0**200), 4: (2.0**-30, 2.0**30)}
-# The largest scale between factors, by the bytes of their numbers.
+# The largest scale between the factors, by bytes per number.
 _MOST_SCALE = {8: 1e100, 4: 1e30}
 
 
 @dataclass(frozen=True)
 class Floors:
-    """The smallest lengths that the weights 1/length distinguish from zero.
+    """The smallest lengths that enter the weights 1/length.
 
-    The paper takes 1e-10 for all three whatever the data are (`PAPER_FLOORS`); `solve.factorize`
-    scales them with the data, so that the unit of measurement does not matter.
+    The paper takes 1e-10 for all three whatever the data (`PAPER_FLOORS`); `solve.factorize` scales
+    them with the data, so that the unit of measurement does not matter.
     """
 
     residual: float
@@ -53,9 +53,9 @@ PAPER_FLOORS = Floors(1e-10, 1e-10, 1e-10)
 
 @dataclass(frozen=True)
 class Terms:
-    """What compiled code takes of an objective, and what it was made of.
+    """An objective for compiled code.
 
-    It holds addresses, so that a copy in another process is made anew.
+    It holds addresses, so a copy in another process is made anew from the objective.
     """
 
     objective: Objective
@@ -63,7 +63,7 @@ class Terms:
     cancellation: float
     structure: Any
     keeps: Any
-    """What has to live as long."""
+    """Must live as long as the addresses."""
 
     def __reduce__(self) -> Any:
         return Objective.terms, (self.objective, self.dtype, self.cancellation)
@@ -71,9 +71,9 @@ class Terms:
 
 @dataclass(slots=True)
 class Objective:
-    """The whole of J; see the module's docstring. Not changed once it is made.
+    """The whole of J; see the module's docstring. Not to be changed once made.
 
-    (Not frozen, because a frozen one takes as long to make as a small pass over the rows.)
+    (Not frozen, because making a frozen one takes as long as a small pass over the rows.)
     """
 
     loss: Loss
@@ -92,7 +92,7 @@ class Objective:
         )
 
     def codes_penalty(self, codes: FloatArray, share: FloatArray | None) -> float:
-        """Σ ω π(v)."""
+        """Σ_i ω_i Σ_q π(v_iq)."""
         return 0.0 if self.penalty is None else self.penalty.measure(codes, share)[0]
 
     def best_scale(self, graph_penalty: float, codes_penalty: float, basis_penalty: float) -> float:
@@ -108,9 +108,7 @@ class Objective:
         return _balance(terms, opposite)
 
     def rescaled(self, scale: float, floors: Floors | None = None) -> Objective:
-        """The objective J' with J'(U, V) = J(U/c, cV): only α, μ and β change, and the floors if
-        others are given.
-        """
+        """J' with J'(U, V) = J(U/c, cV): other α, μ and β, and ``floors`` if given."""
         power = 0 if self.penalty is None else self.penalty.power
         return Objective(
             self.loss, self.graph, self.alpha * scale**self.graph.power, self.beta / scale,
@@ -120,11 +118,11 @@ class Objective:
     def with_ordinary(
         self, basis: FloatArray, codes: FloatArray
     ) -> tuple[Objective, FloatArray, FloatArray, float]:
-        """J', U·c and V/c with J'(U·c, V/c) = J(U, V), and c: one for factors of ordinary size.
+        """(J', U·c, V/c, c) with J'(U·c, V/c) = J(U, V), and c = 1 for factors of ordinary size.
 
-        With α far from X the scale between the factors may be so far from one that squares of
-        either leave the range of numbers. c is a power of two, so that no digit changes, and makes
-        the two as large as each other. Codes that are not here are taken for ordinary ones.
+        With an α far from the size of X, the scale between the factors may be so extreme that
+        squares of one leave the range of numbers. c is a power of two, so that no digit changes,
+        and makes the two factors equally large. Codes on other sites are taken to be ordinary.
         """
         largest = float(np.abs(basis).max())
         code = float(codes.max()) if isinstance(codes, np.ndarray) else 0.0
@@ -139,7 +137,7 @@ class Objective:
         return self.rescaled(scale, floors), basis / number, codes * number, scale
 
     def has_terms_of(self, other: Objective) -> bool:
-        """Whether nothing but the weights of the penalties is different."""
+        """Whether the two differ in the weights of the penalties alone."""
         same = self.loss is other.loss and self.graph is other.graph
         return same and self.penalty is other.penalty and self.floors == other.floors
 
@@ -150,11 +148,11 @@ class Objective:
         }  # fmt: skip
 
     def restored(self, state: dict[str, Any]) -> Objective:
-        """The same parts with the numbers of a `state`."""
+        """The same loss and penalties with the numbers of a `state`."""
         return replace(self, **{**state, "floors": Floors(**state["floors"])})
 
     def terms(self, dtype: Any, cancellation: float) -> Terms:
-        """For compiled code; residuals below that share of ‖x‖² are computed directly."""
+        """For compiled code; residuals² below ``cancellation`` · ‖x‖² are computed directly."""
         from ..compiled.state import Terms as Structure  # loads the compiler
 
         loss, graph = self.loss.block(dtype), self.graph.block(dtype)
@@ -175,8 +173,9 @@ class Objective:
 
 
 def within_range(change: float, before: float, itemsize: int) -> float:
-    """A change of scale, or as much of it as leaves factors of that type in range after those
-    ``before``; penalties far from each other ask for more."""
+    """A change of scale, or as much of it as keeps factors that were scaled by ``before`` in range;
+    penalties very far from each other ask for more.
+    """
     most = _MOST_SCALE[itemsize]
     return min(max(1 / most, before * change), most) / before
 
@@ -188,7 +187,7 @@ def _balance(terms: list[tuple[float, float]], opposite: float) -> float:
         return 1.0
     if all(power == terms[0][1] for _, power in terms):
         return float((opposite / sum(a for a, _ in terms)) ** (1 / terms[0][1]))
-    # Newton's method on log c: the sum is convex there, and begins above its root.
+    # Newton's method on log c: the sum is convex in it, and begins above its root.
     c = min((opposite / a) ** (1 / power) for a, power in terms)
     for _ in range(50):
         total = sum(a * c**power for a, power in terms)

@@ -1,7 +1,7 @@
-"""What losses and penalties have in common: functions of one number, with parameters.
+"""The base of losses and penalties: functions of one number, with parameters.
 
-Such a part is a scikit-learn parameter object, so that a grid search can vary what it is made of.
-Its functions are written in Python, as static methods; they are compiled when a fit begins.
+They are scikit-learn parameter objects, so that a grid search can vary their parameters. Their
+functions are static methods in Python, and are compiled when a fit begins.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from sklearn.base import BaseEstimator
 
 from .._types import FloatArray
 
-# Arguments at which a part is tried before it is used, in units of its scale.
+# Arguments at which functions are checked before use, in units of their scale.
 TRIED = np.geomspace(1e-3, 1e3, 61)
-# Differences of a function at x(1 ± this) against its slope, and how far they may be apart.
+# A slope is compared with differences at x(1 ± the first number); they may differ by the second.
 _STEP, _APART = 1e-5, 1e-3
 _NUMBERS = (int, float, np.number)
 
 
 def name_in_files(cls: type) -> str:
-    """The name of a class; with its module, if that is not one of this package."""
+    """The name of a class in model files, with its module if that is not of this package."""
     ours = cls.__module__.startswith("seminmf.")
     return cls.__qualname__ if ours else f"{cls.__module__}.{cls.__qualname__}"
 
 
 class Part(BaseEstimator):
-    """Functions of one number and of the object's attributes, which they name as arguments."""
+    """A loss or penalty: functions of one number and of the attributes named by their arguments."""
 
     known: ClassVar[dict[str, type[Part]]] = {}
-    """All classes of parts by the names that they have in model files."""
+    """All subclasses by their names in model files."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         Part.known[name_in_files(cls)] = cls
 
     value: Callable[..., float]
-    """What it adds to the objective: a static method."""
+    """What it adds to the objective at one number: a static method."""
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The attributes that the functions take, in their order."""
+        """The attributes that the functions take, in order."""
         names = argument_names(self.value)
         try:
             return {name: getattr(self, name) for name in names}
@@ -58,11 +58,11 @@ class Part(BaseEstimator):
 
     @property
     def is_resolved(self) -> bool:
-        """Whether all its parameters are numbers, and none is left to the data."""
+        """Whether all parameters are numbers, none of them ``"auto"``."""
         return "auto" not in self.parameters.values()
 
     def with_scale(self, scale: float) -> Self:
-        """The same with this number for what is left to the data."""
+        """A copy with this number in place of each ``"auto"``."""
         return type(self)(
             **{
                 name: scale if isinstance(value, str) and value == "auto" else value
@@ -85,7 +85,7 @@ class Part(BaseEstimator):
 
 @lru_cache(maxsize=1)
 def measures() -> Any:
-    """The compiled loops; the compiler is loaded with them, when they are first asked for."""
+    """The module of compiled loops; importing it loads the compiler."""
     from ..compiled import measures
 
     return measures
@@ -93,12 +93,12 @@ def measures() -> Any:
 
 @lru_cache(maxsize=64)
 def argument_names(function: Any) -> tuple[str, ...]:
-    """Of the arguments behind the first."""
+    """The names of a function's arguments after the first."""
     return tuple(inspect.signature(function).parameters)[1:]
 
 
 def told_fault(find: Callable[[], str]) -> str:
-    """What a check finds wrong with functions; or, in words, that they cannot be compiled."""
+    """The fault that a check finds, or a sentence that says why Numba cannot compile."""
     try:
         return find()
     except Exception as error:
@@ -112,11 +112,11 @@ def told_fault(find: Callable[[], str]) -> str:
 
 
 def slope_of(function: Any, x: FloatArray) -> FloatArray:
-    """The slope of a function of arrays, by differences."""
+    """The slope of a function of arrays, by central differences."""
     return np.asarray((function(x * (1 + _STEP)) - function(x * (1 - _STEP))) / (2 * _STEP * x))
 
 
 def agree(found: FloatArray, expected: FloatArray) -> bool:
-    """Whether two ways to the same numbers end near each other, beside the largest of them."""
+    """Whether two computations of the same numbers agree, relative to the largest of them."""
     size = np.maximum(np.abs(expected), 1e-3 * np.abs(expected).max())
     return bool((np.abs(found - expected) <= _APART * np.maximum(size, 1e-300)).all())

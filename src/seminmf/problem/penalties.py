@@ -1,9 +1,9 @@
 """Penalties on the codes: Σ_iq π(v_iq), with π a function of one code v ≥ 0.
 
-A penalty is four things: its value π(v); a curvature c ≥ 0; its shift s(v), the slope that is left
-without the curvature, s(v) = π'(v) − c·v; and its power p under rescaling, π(a·v) = aᵖ π(v). Where
-π(v) − ½c·v² is concave, the quadratic ½c·v² + s(u)·v + const touches it at u and lies above it, and
-that is what every solver minimises. Rescaling, stationarity and ``transform`` read it from here.
+A penalty has a value π(v); a curvature c ≥ 0; a shift s(v), the slope without the curvature,
+s(v) = π'(v) − c·v; and a power p under rescaling, π(a·v) = aᵖ π(v). If π(v) − ½c·v² is concave, the
+quadratic ½c·v² + s(u)·v + const touches π at u and lies above it, and that is what every solver
+minimises. Rescaling, stationarity and ``transform`` read it from here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CodesPenalty(Part):
         self.strength = strength
 
     shift: Callable[..., float]
-    """π'(v) without the part of the curvature: a static method."""
+    """π'(v) − c·v: a static method."""
 
     def block(self, dtype: Any) -> Any:
         """The compiled loop over many codes."""
@@ -46,17 +46,17 @@ class CodesPenalty(Part):
     def measure(
         self, codes: FloatArray, share: FloatArray | None = None
     ) -> tuple[float, FloatArray]:
-        """Σ share · π(v) over all codes, and the shift of each."""
+        """Σ share · π(v) over all codes, and the shift at each."""
         return measures().penalize_codes(self.block(codes.dtype), codes, share)
 
     def check(self) -> None:
-        """Refuse what the solver cannot lower, before any work."""
+        """Raise an error if the solver could not lower an objective with this penalty."""
         fault = told_fault(self._fault)
         if fault:
             raise ValueError(f"{self!r} cannot be used: {fault}")
 
     def _fault(self) -> str:
-        """What is wrong with the functions; nothing if they fit together."""
+        """What is wrong with the functions; empty if they fit together."""
 
         def values(codes: FloatArray) -> FloatArray:
             return np.array([self.measure(np.array([[code]]))[0] for code in codes])

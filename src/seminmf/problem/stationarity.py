@@ -1,13 +1,13 @@
 """How far a pair (U, V) is from satisfying the first-order (KKT) conditions.
 
-The quadratic that touches J at (U, V) is minimised by J's stationary points. For each coordinate of
-V the residual is the Newton step to its minimum over v ≥ 0, for U the step to its minimiser, both
-measured in the norm of the quadratic and relative to the size of the factor itself:
+At a stationary point of J, the quadratic that majorises J there has its minimum, too. For V the
+residual is the Newton step of each coordinate to its minimum over v ≥ 0, for U the step to the
+minimiser, both in the norm of the quadratic and relative to the size of the factor:
 
     r_V = sqrt(Σ h (v − [v − g/h]₊)² / Σ h v²),   r_U = sqrt(tr(Δ M Δᵀ) / tr(U M Uᵀ))
 
-The larger of the two is reported. It has no unit, does not change when the scale goes from U to V,
-and stays meaningful where residuals are zero and weights enormous.
+The larger of the two is reported. It has no unit, does not change when scale is moved from U to V,
+and stays meaningful with residuals of zero and enormous weights.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def kkt_residual(
     residuals: FloatArray,
     rule: BasisRule,
 ) -> float:
-    """The larger of the two relative residuals described above, at ``factors`` = (U, V)."""
+    """The larger of r_U and r_V at ``factors`` = (U, V)."""
     objective, basis, codes, _ = objective.with_ordinary(*factors)
     codes = codes if graph is None else graph.with_neighbours(codes)
     exact = basis.astype(np.float64, copy=False)
@@ -55,9 +55,9 @@ def kkt_residual_of(
     moments: Callable[[], tuple[FloatArray, FloatArray]],
     rule: BasisRule,
 ) -> float:
-    """The same where a run is, from the products that its last pass has left; NaN without them.
+    """The KKT residual at the current point of a run; NaN if too little of it is known.
 
-    Of X that needs no more than the ``moments`` at the codes, which may be there as well.
+    Uses the products that the last pass left; ``moments``, those at the codes, may need a pass.
     """
     steps = rows.newton_steps(objective.alpha, partial(_pushed, objective))
     return np.nan if steps is None else _kkt(objective, basis, *moments(), steps, rule)
@@ -73,8 +73,8 @@ def _sums(
     codes: FloatArray,
     residuals: FloatArray,
 ) -> FloatArray:
-    """The moments at V of the rows of an engine, one below the other, and under them numerator and
-    denominator of r_V²; beyond the rows ``codes`` may have some of neighbours.
+    """The moments at V over the rows of an engine, stacked: m rows, k rows, and two rows that begin
+    with numerator and denominator of r_V². ``codes`` may have further rows, of neighbours.
 
     In double precision, whose range no curvature leaves.
     """
@@ -107,7 +107,7 @@ def _sums(
 def _pushed(
     objective: Objective, codes: FloatArray, share: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """What the penalty on the codes adds to half of gradient and curvature; empty without one."""
+    """What the penalty adds to half of gradient and curvature; empty arrays without one."""
     penalty = objective.penalty
     if penalty is None:
         return _NO_PUSH
@@ -122,14 +122,14 @@ def _kkt(
     objective: Objective, now: Basis, moment: FloatArray, gram: FloatArray, steps: FloatArray,
     rule: BasisRule,
 ) -> float:  # fmt: skip
-    """From what all rows contribute: moments at V, and numerator and denominator of r_V²."""
+    """The KKT residual from sums over all rows: moments at V, and the two sums of r_V²."""
     basis, beta, floor = now.U, objective.beta, objective.floors.basis
     step, size = steps.tolist()
     system = gram.copy()
     diagonal = system.reshape(-1)[:: len(system) + 1]
     diagonal += now.ridge(beta, floor)
     if isinstance(rule, NonnegativeBasis):
-        # A step down is no longer than to zero; where there is no curvature nothing is measured.
+        # A step down ends at zero; coordinates without curvature are left out.
         delta = np.minimum(basis @ system - moment, diagonal * basis)
         np.divide(delta, diagonal, out=delta, where=diagonal > 0)
         delta[:, diagonal <= 0] = 0

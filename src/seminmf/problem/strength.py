@@ -1,4 +1,4 @@
-"""α, β and μ from dimensionless numbers.
+"""α, β and μ from dimensionless strengths.
 
 Scaling U down and V up changes nothing but the weights of the penalties: only αβ matters to
 L21SemiNMF, only αβ² to GraphSemiNMF, and of a penalty on the codes of power p only μβᵖ (fact 2 of
@@ -8,21 +8,21 @@ sample,
     L21SemiNMF    λ = αβ / (n s)              α = √λ s,   β = √λ n
     GraphSemiNMF  λ^{3/2} = αβ² / (n² s⁴)     α = √λ s²,  β = √λ n s
 
-In both, the penalties are in proportion to √λ while they are small (the factor depends on the shape
-of the data, the graph and k), and the codes come out of the order of one. With the units a = sʳ
-of α and b = n sʳ⁻¹ of β, r being the power of the loss, the strength of a penalty on the codes is
+In both, the penalties are proportional to √λ while they are small (the factor depends on the shape
+of the data, the graph and k), and the codes are of the order of one. With the units a = sʳ of α and
+b = n sʳ⁻¹ of β, r being the power of the loss, the strength of a penalty on the codes is
 
     κ = μ βᵖ / (a bᵖ)
 
 for L1 with the robust loss μβ / (n s). If the graph is off, β = √κ b.
 
-How strong is too strong depends on what there is to gain. One code for all samples costs nothing
-and leaves a typical sample at its distance d from their centre; codes of their own bring that down
-to a residual r, and change its fit by f = √(d² − r²). In noisy data of many features the gain
-g = ρ(d) − ρ(r) is a small share of ρ(s), and a λ that suits others leaves no part standing; beside
-a large constant it is small too, and all codes become one. Penalties that stay in proportion to the
-gain have the units g of α and n g / f of β in the place of a and b. In terms of λ, with p the power
-of the graph penalty, the automatic strength is
+The strength that suits the data depends on what there is to gain. One code for all samples costs
+nothing and leaves a typical sample at its distance d from their centre; codes of their own reduce
+that to a residual r, and change its fit by f = √(d² − r²). In noisy data of many features the gain
+g = ρ(d) − ρ(r) is a small share of ρ(s), and a λ that suits other data leaves no part; beside a
+large constant it is small too, and all codes become one. Penalties proportional to the gain have
+the units g for α and n g / f for β in place of a and b. In terms of λ, with p the power of the
+graph penalty, the automatic strength is
 
     λ = λ₀ (g / ρ(s))² (s / f)^{2p / (1 + p)}
 
@@ -43,17 +43,17 @@ from .penalties import CodesPenalty
 
 Weight = float | Literal["auto"]
 
-# λ₀, chosen on labelled data sets leaving sets out (docs/panel.md).
+# λ₀, chosen on labelled data sets by leaving sets out (docs/panel.md).
 STRENGTH_IF_ALL_IS_EXPLAINED = 3e-3
-# Residuals of more than this share of the spread are not told from it, ...
+# Larger residuals than this share of the spread count as this share, ...
 _LARGEST_RESIDUAL = 0.99
-# ... and samples nearer to their centre than this share of their length are not told from that.
+# ... and a smaller spread than this share of a sample's length as this share.
 _LEAST_SPREAD = 1e-3
 
 
 @dataclass(frozen=True)
 class Units:
-    """What α and β are measured in: n samples of typical length s, and the power of the loss."""
+    """The units of α and β for n samples of typical length s and a loss of this power."""
 
     n_samples: float
     length: float
@@ -71,10 +71,10 @@ class Units:
 def automatic_strength(
     loss: Loss, length: float, spread: float, residual: float, graph_power: int
 ) -> float:
-    """λ in proportion to what can be gained.
+    """The λ proportional to what can be gained.
 
-    A typical sample has this ``length``, lies at this distance from the centre of all (``spread``),
-    and this ``residual`` is left of it by as many directions as there are components.
+    A typical sample has this ``length`` and lies at the distance ``spread`` from the centre of all;
+    as many directions as there are components leave it this ``residual``.
     """
     if length == 0:
         return STRENGTH_IF_ALL_IS_EXPLAINED
@@ -88,7 +88,7 @@ def automatic_strength(
 
 
 def strength_of(alpha: float, beta: float, units: Units, graph_power: int) -> float:
-    """The λ of α and β, however they came about."""
+    """The λ that α and β amount to."""
     if alpha * beta == 0 or units.alpha == 0:
         return 0.0
     product = (alpha / units.alpha) * (beta / units.beta) ** graph_power
@@ -98,7 +98,7 @@ def strength_of(alpha: float, beta: float, units: Units, graph_power: int) -> fl
 def resolve(
     alpha: Weight, beta: Weight, strength: float, units: Units, graph_power: int
 ) -> tuple[float, float]:
-    """The numbers α and β; where one is zero an automatic other is zero too."""
+    """α and β as numbers; if one of them is zero, an automatic other is zero too."""
     root, power = strength**0.5, graph_power
     if alpha == "auto" and beta == "auto":
         return root * units.alpha, root * units.beta
@@ -115,7 +115,7 @@ def resolve(
 def resolve_penalty(
     penalty: CodesPenalty, given_as: str, beta: float, beta_is_free: bool, units: Units
 ) -> tuple[float, float]:
-    """The numbers μ and β; a β that is free and zero so far follows from the penalty."""
+    """μ and β as numbers; a free β that is still zero follows from the penalty."""
     if beta == 0 and beta_is_free:
         beta = penalty.strength**0.5 * units.beta
     if beta == 0:

@@ -1,1 +1,1 @@
-"""From a start to the end of a run: the only outer loop, its steps, and codes of new samples."""
+"""Runs from start to end: the only outer loop, its steps, and the codes of new samples."""

@@ -1,13 +1,12 @@
-"""The state of a fit on disk, so that a fit that was ended by force can go on.
+"""The state of a fit on disk, so that a fit that was killed can continue.
 
-Whatever has state in a run gives it as a dict of arrays and numbers (`state`), and takes it back
-(`restore`). A `Checkpoint` is a folder with the last such state in one file, which is there whole
-or not at all, and with a description of the fit that it belongs to: the state of another fit is
+Every object with state in a run gives it as a dict of arrays and numbers (`state`), and takes it
+back (`restore`). A `Checkpoint` is a folder with the last such state in one file, which is there
+whole or not at all, and a description of the fit that it belongs to: the state of another fit is
 refused. The file is an archive of arrays as NumPy writes them, never pickle.
 
-How often it is written follows from one rule: writing takes no more than a small share of the time.
-The first state is written after the first iteration, so that a folder that cannot take it is
-noticed at once.
+States are written so rarely that writing takes only a small share of the time. The first is written
+after the first iteration, so that a folder that cannot take it is noticed at once.
 """
 
 from __future__ import annotations
@@ -31,35 +30,34 @@ import numpy as np
 from .._files import PathLike, atomic
 
 State = dict[str, Any]
-"""Arrays, numbers and words by name, and states inside of it."""
+"""Arrays, numbers and strings by name, and nested states."""
 
-# A state is written when this many times as long has passed since the last one as that took to
-# write: 3 % of a fit is writing.
+# The next state is written after this many times as long as the last one took: 3 % of a fit is
+# writing.
 _TIMES_AS_LONG = 30.0
 _STATE, _LOCK, _FIT = "state.npz", "lock", "fit"
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be gone on from: of another fit, damaged, or in use."""
+    """A checkpoint that a fit cannot continue from: of another fit, damaged, or in use."""
 
 
 class Checkpoint:
-    """A folder with the state of one fit; use it as a context, which nobody else then can.
+    """A folder with the state of one fit, locked while this is entered as a context.
 
     Parameters
     ----------
     folder : path
-        Made if it is not there.
+        Created if missing.
     fit : mapping of str to str
-        What the state belongs to: everything that the result depends on, by the names that users
-        know.
+        What the state belongs to: all that the result depends on, by the names that users know.
     """
 
     def __init__(self, folder: PathLike, fit: Mapping[str, str]) -> None:
         self.folder, self._fit = Path(folder), dict(fit)
         self.file = self.folder / _STATE
         self.found: State | None = None
-        """The state to go on from; None where there is none."""
+        """The state to continue from, or None."""
         self._theirs: dict[str, str] = {}
         self._stopped = False
         self._lock: IO[str] | None = None
@@ -73,7 +71,7 @@ class Checkpoint:
             raise _explained(error, self.folder, "") from error
         try:
             for unfinished in self.folder.glob(f".{_STATE}.*.tmp"):
-                unfinished.unlink()  # its writer was ended by force
+                unfinished.unlink()  # its writer was killed
             self.found = self._read()
         except BaseException:
             self._release()
@@ -81,7 +79,7 @@ class Checkpoint:
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        """A fit that has come to its end needs its state no longer."""
+        """Delete the state of a fit that has come to its end, and unlock the folder."""
         try:
             if kind is None and not self._stopped:
                 self.file.unlink(missing_ok=True)
@@ -103,7 +101,7 @@ class Checkpoint:
             self.write(state)
 
     def write(self, state: Callable[[], State]) -> None:
-        """Write the state now, unless the fit has been stopped before."""
+        """Write the state now, unless the fit has been stopped."""
         if self._stopped:
             return
         began = time.monotonic()
@@ -120,7 +118,7 @@ class Checkpoint:
         self._next = now + _TIMES_AS_LONG * (now - began)
 
     def stop(self, state: Callable[[], State]) -> None:
-        """The fit is to end here, and to go on from here another time."""
+        """Write the state for a later continuation, and nothing after it."""
         self.write(state)
         self._stopped = True
 
@@ -143,7 +141,7 @@ class Checkpoint:
             MemoryError, zipfile.BadZipFile, zlib.error,
         )  # fmt: skip
         try:
-            # Reading a member checks its sum.
+            # Reading a member checks its checksum.
             with self.file.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
             self._theirs = json.loads(str(arrays.pop(_FIT)))
@@ -156,7 +154,7 @@ class Checkpoint:
         return _nested(arrays)
 
     def describe(self, name: str, value: str) -> None:
-        """Something more that the result depends on, known only after the beginning."""
+        """Add something that the result depends on and that is known only later."""
         self._fit[name] = value
         if self.found is not None:
             self._compare([name])
@@ -176,7 +174,7 @@ class Checkpoint:
 
 
 class Keeper:
-    """A checkpoint for one run of a fit, with what there is to keep around the run."""
+    """A checkpoint for one run of a fit; adds what is to be kept around the run."""
 
     def __init__(self, checkpoint: Checkpoint, around: Callable[[], State]) -> None:
         self._checkpoint, self._around = checkpoint, around
@@ -186,7 +184,7 @@ class Keeper:
         return lambda: {**self._around(), "run": run()}
 
     def keep(self, run: Callable[[], State]) -> None:
-        """Write the state if that is due; call it between iterations."""
+        """Write the state if that is due; to be called between iterations."""
         if self._interrupted:
             self.write(run)
             raise KeyboardInterrupt
@@ -200,9 +198,9 @@ class Keeper:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """The first Ctrl-C waits for the end of the iteration, where the state can be kept.
+        """Have the first Ctrl-C wait for the end of the iteration, where the state can be kept.
 
-        The second one does not. Whoever has another answer to Ctrl-C than Python keeps it.
+        The second one does not wait. A handler for Ctrl-C other than Python's is left alone.
         """
 
         def remember(*_: Any) -> None:
@@ -223,7 +221,7 @@ class Keeper:
 
 
 def _explained(error: OSError, path: Path, more: str) -> OSError:
-    """The same error, with what was to be done and what can be done about it."""
+    """The same error, with what failed and what can be done about it."""
     reason = (error.strerror or str(error)).rstrip(".")
     return type(error)(
         error.errno or errno.EIO,
@@ -234,7 +232,7 @@ def _explained(error: OSError, path: Path, more: str) -> OSError:
 
 
 def _locked(path: Path) -> IO[str]:
-    """The file, open and ours alone. The system lets go of it when the process ends, however."""
+    """The lock file, open and locked; the system unlocks it however the process ends."""
     while True:
         stream = path.open("a+", encoding="ascii")
         try:
@@ -252,7 +250,7 @@ def _locked(path: Path) -> IO[str]:
         except BaseException:
             stream.close()
             raise
-        stream.close()  # who had it has just taken it away: make another
+        stream.close()  # its holder has just deleted it: make another
     stream.truncate(0)
     stream.write(f"{os.getpid()}\n")
     stream.flush()
@@ -274,7 +272,7 @@ def _try_to_lock(stream: IO[str]) -> None:
 
 
 def _flat(state: State, path: str = "") -> dict[str, np.ndarray[Any, Any]]:
-    """All arrays of a state by their ways in it."""
+    """All arrays of a state by their paths in it."""
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, value in state.items():
         if isinstance(value, dict):
@@ -285,7 +283,7 @@ def _flat(state: State, path: str = "") -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _nested(arrays: dict[str, np.ndarray[Any, Any]]) -> State:
-    """The inverse of `_flat`; what was a number or a word is one again."""
+    """The inverse of `_flat`; numbers and strings are no longer arrays."""
     state: State = {}
     for way, array in arrays.items():
         *path, name = way.split("/")

@@ -1,13 +1,13 @@
-"""One run: the basis and its steps, with the rows of X behind it.
+"""One run: its basis, the rows of X with their codes, and the steps that change both.
 
-An iteration is: basis step, then a pass over the rows (codes, residuals, weights, penalties and the
-moments for the next basis step), which `data.Rows` does for whoever holds X.
+An iteration is a basis step, then a pass over the rows (codes, residuals, weights, penalties and
+the moments for the next basis step), which `data.Rows` makes wherever X is.
 
-Two schemes run in it. ``mu`` is the paper's: every iterate equals the printed formulas. ``cd``
+There are two schemes. ``mu`` is the paper's: every iterate equals the printed formulas. ``cd``
 extrapolates the codes before each iteration, Y = max(0, V + η(V − V_previous)), and rescales the
-two factors against each other. The weights are those of the accepted point V, which makes one set
-of residuals and distances enough for J and for the next step. A step from Y need not lower J; if it
-does not, it is taken back, η is halved, and a plain step from V is made, which cannot raise J.
+two factors against each other. The weights are those of the accepted point V, so one set of
+residuals and distances does for J and for the next step. A step from Y need not lower J; if it does
+not, it is undone, η is halved, and a plain step from V is made, which cannot raise J.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ..problem.objective import Floors, Objective, Terms, within_range
 from ..problem.stationarity import kkt_residual_of
 from .checkpoint import State
 
-# Extrapolation: first step, growth after a success, ceiling.
+# Extrapolation: the first η, its growth after a success, its maximum.
 _ETA_START, _ETA_GROWTH, _ETA_MOST = 0.7, 1.05, 0.95
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """The parts that make up an algorithm."""
+    """An algorithm: rules for codes and basis, and whether it extrapolates and rescales."""
 
     codes: Rule
     basis: BasisRule
@@ -43,9 +43,9 @@ class Descent:
     value: float
     """J at the present point."""
     _known: Basis | None
-    """The present basis, unless only the rows have it."""
+    """The present basis; None if only the rows have it."""
     _tried: Basis | None = None
-    """The same of the trial point."""
+    """The basis of the trial point; None if only the rows have it."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class Descent:
         start: tuple[FloatArray, FloatArray],
         compression: LazyCompression | None = None,
     ) -> None:
-        """Begin at ``start`` = (basis, codes), which it may overwrite.
+        """Begin at ``start`` = (basis, codes), which may be overwritten.
 
-        Go on with the ``compression`` of X when that is due.
+        The run moves to the ``compression`` of X when that is due.
         """
         self.objective, basis, codes, self.scale = objective.with_ordinary(*start)
         self.scheme = scheme
@@ -74,8 +74,10 @@ class Descent:
         scheme: Scheme,
         start: tuple[FloatArray, FloatArray],
     ) -> bool:
-        """Begin at another start with the rows that there are, if they fit to it and to what is
-        minimised: that may have other weights of its penalties.
+        """Restart from another start with the rows already there.
+
+        False, with nothing done, if the rule, the shape of the codes, or more of the objective than
+        the weights of its penalties differs.
         """
         objective, basis, codes, scale = objective.with_ordinary(*start)
         if self.scheme.codes != scheme.codes or not self.objective.has_terms_of(objective):
@@ -90,7 +92,7 @@ class Descent:
         return True
 
     def _settle(self, space: Space, basis: FloatArray, codes: FloatArray) -> None:
-        """Begin in a space at (basis, codes)."""
+        """Begin in a space at (basis, codes), with new rows."""
         self._take_up(space)
         self._rows = space.engine.begin(
             self._terms(), self.scheme.codes, self._graph, self._share, codes
@@ -98,7 +100,7 @@ class Descent:
         self._measure(basis)
 
     def _measure(self, basis: FloatArray) -> None:
-        """Take the present codes and this basis for where the run is."""
+        """Make this basis, with the rows' current codes, the present point."""
         self._known = measured = Basis.known(basis, basis.T @ basis)
         self._current = found = self._rows.measure(
             basis, measured.omega, self._alpha, self.objective.mu
@@ -114,7 +116,7 @@ class Descent:
         self._waiting = self._compression if whole else None
 
     def _terms(self) -> Terms:
-        # In a subspace nothing can be computed directly: of the rest of x only the length is known.
+        # A subspace cannot compute residuals directly: of the rest of x it knows the length only.
         dtype = self.space.engine.dtype
         cancellation = 0.0 if self.confined else CANCELLATION[dtype.itemsize]
         return self.objective.terms(dtype, cancellation)
@@ -123,7 +125,7 @@ class Descent:
     def _alpha(self) -> float:
         return 0.0 if self._graph is None else self.objective.alpha
 
-    # What the solution is
+    # The present point
 
     def _value(self, found: Statistics) -> float:
         return self.objective.total(
@@ -132,23 +134,23 @@ class Descent:
 
     @property
     def _basis(self) -> Basis:
-        """The present one, as the rows have it if they have solved for it."""
+        """The present basis, fetched from the rows if they solved for it."""
         if self._known is None:
             self._known = Basis(*self._rows.basis, self._current.basis_penalty)
         return self._known
 
     @property
     def first_eta(self) -> float:
-        """How far the first extrapolation goes."""
+        """η of the first iteration."""
         return _ETA_START if self.scheme.accelerate else 0.0
 
     def factors(self) -> tuple[FloatArray, FloatArray]:
-        """Copies of (U, V), U in the features of the space, in the units of the original α, β."""
+        """Copies of (U, V) in the units of the original α and β, U in the features of the space."""
         scale = self.space.engine.dtype.type(self.scale)
         return self._basis.U / scale, self._rows.codes * scale
 
     def residuals(self) -> FloatArray:
-        """A copy of the length of each sample's residual."""
+        """A copy of the residual length of each sample."""
         return self._rows.residuals.copy()
 
     def lifted_basis(self) -> FloatArray:
@@ -157,29 +159,29 @@ class Descent:
         return self.space.lift(self._basis.U / scale)
 
     def lifted_factors(self) -> tuple[FloatArray, FloatArray]:
-        """The same with U in the features of X."""
+        """`factors` with U in the features of X."""
         basis, codes = self.factors()
         return self.space.lift(basis), codes
 
     def kkt_residual(self) -> float:
-        """Of the present point, see `problem.stationarity`; NaN if too little of it is known."""
+        """The KKT residual at the present point, or NaN, see `problem.stationarity`."""
         return kkt_residual_of(
             self.objective, self._rows, self._basis, self._own_moments, self.scheme.basis
         )
 
     def _own_moments(self) -> tuple[FloatArray, FloatArray]:
-        """Those at the codes themselves."""
+        """The moments at the codes themselves, and not at extrapolated ones."""
         if not self._from_codes:
             self._step_back()
         return self._moments
 
     def problem(self) -> Objective:
-        """What is minimised, in the units of the original α and β."""
+        """The objective in the units of the original α and β."""
         floors, scale = self.objective.floors, self.scale
         floors = Floors(floors.residual, floors.edge * scale, floors.basis / scale)
         return self.objective.rescaled(1 / scale, floors)
 
-    # What can be kept
+    # Saving and restoring
 
     def state(self) -> State:
         """All that the next iteration depends on."""
@@ -200,7 +202,7 @@ class Descent:
         }  # fmt: skip
 
     def restore(self, state: State) -> None:
-        """Go on from a `state` of a descent in the same space, with the same parts."""
+        """Continue from the `state` of a descent in the same space, with the same objective."""
         self.objective, self.scale = self.objective.restored(state["objective"]), state["scale"]
         self._rows.restore(state["rows"])
         self._rows.enter(self.space.engine, self._terms())
@@ -219,7 +221,7 @@ class Descent:
     # One iteration
 
     def iterate(self, eta: float) -> tuple[float, float]:
-        """One iteration with extrapolation ``eta`` after it; returns J and the next ``eta``."""
+        """Make an iteration that extrapolates by ``eta`` at its end; returns J and the next η."""
         self._compress_if_due()
         trial = self._advance(eta)
         if not self.scheme.accelerate:
@@ -234,12 +236,12 @@ class Descent:
         if after <= before:
             self._accept(trial, eta)
             return self.value, min(eta * _ETA_GROWTH, _ETA_MOST)
-        # A plain step fails by round-off alone: stay, and start again from here.
+        # A plain step fails through round-off alone: stay, and start again from here.
         self._step_back()
         return before, eta
 
     def _advance(self, eta: float) -> Statistics:
-        """Basis and codes step; the codes are those of the rows' trial point."""
+        """The basis step, and the codes step into the rows' trial point."""
         objective, rule, self._tried = self.objective, self.scheme.basis, None
         alpha, mu, beta, floor = self._alpha, objective.mu, objective.beta, objective.floors.basis
         if type(rule) is LeastSquaresBasis:
@@ -259,12 +261,12 @@ class Descent:
         self._rescale()
 
     def _step_back(self) -> None:
-        """The next iteration starts from V itself."""
+        """Have the next iteration start from V itself."""
         self._moments = self._rows.restart()
         self._from_codes = True
 
     def _rescale(self) -> None:
-        """Make the best of the scale of V against U, by changing the weights instead of both."""
+        """Find the best scale of V against U, and change α, β and μ instead of both factors."""
         if self.scheme.accelerate:
             found = self._current
             change = self.objective.best_scale(
@@ -278,7 +280,7 @@ class Descent:
     # Spaces
 
     def _compress_if_due(self) -> None:
-        """Go on in the compressed features. From the first basis step on U lies in them."""
+        """Move to the compressed features, in which U lies from the first basis step on."""
         space = None if self._waiting is None else self._waiting.due()
         if space is not None and space.compression is not None:
             now, lower, (moment, gram) = self._basis, space.compression.lower, self._moments
@@ -294,11 +296,11 @@ class Descent:
 
     @property
     def whole_space(self) -> Space:
-        """Around the subspace, if there is one."""
+        """The space, or the one around it if it is a subspace."""
         return self.space.wider if isinstance(self.space, Subspace) else self.space
 
     def widen(self) -> float:
-        """Go on in the space around the subspace; returns J, now with all its digits."""
+        """Move to the space around the subspace; returns J, now with all its digits."""
         space, now = self.space, self._basis
         assert isinstance(space, Subspace)
         basis = space.widened(now.U)
@@ -308,15 +310,15 @@ class Descent:
             self._step_back()
         else:
             codes = self._rows.codes
-            del self._current, self._moments, self._rows  # as large as what takes their place
+            del self._current, self._moments, self._rows  # as large as their successors
             self._settle(space.wider, basis, codes)
         return self.value
 
     def promised(self) -> float:
-        """About what the next basis step lowers J by, without making it."""
+        """About how much the next basis step lowers J, without making it."""
         now, objective = self._basis, self.objective
         moment, gram = self._own_moments()
         beta, floor = objective.beta, objective.floors.basis
         delta = now.U - self.scheme.basis.step(moment, gram, now, beta, floor).U
-        # Twice the fall of the quadratic that touches J; J itself falls by more than once that.
+        # Twice the decrease of the quadratic that majorises J; J falls by more than once that.
         return float(np.vdot(delta @ (gram + np.diag(now.ridge(beta, floor))), delta))

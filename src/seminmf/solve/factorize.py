@@ -1,7 +1,6 @@
 """From validated data to a fitted factorization: graph, engine, starts, solver, finishing.
 
-This module is the door to the numerics: the estimators import it when a fit begins, and with it
-the compiler.
+Estimators import this module, and with it the compiler, when a fit begins.
 """
 
 from __future__ import annotations
@@ -40,15 +39,14 @@ from .plan import (
     with_weights,
 )
 
-# With fewer samples than this many per component, samples themselves may be the best basis.
+# With fewer samples per component than this, samples themselves may be the best basis.
 _FEW_SAMPLES = 20
 
 
 class Ground:
-    """Samples and their graph, on which any number of factorizations can be made.
+    """An engine with its graph and sample weights ``share``, for any number of factorizations.
 
-    ``share`` are the sample weights. Those that are made within ``with ground:`` have their threads
-    in common, and what a run works in.
+    Factorizations made within ``with ground:`` share their threads and the arrays of a run.
     """
 
     def __init__(
@@ -61,7 +59,7 @@ class Ground:
         self.engine, self.graph, self.share = engine, graph, share
         self.compression = LazyCompression(engine, n_components)
         self._entered = 0
-        # What those have in common that are made together, from the first of them on.
+        # Shared by the factorizations made within one ``with``.
         self._floors: Floors | None = None
         self._last: Descent | None = None
         self._leading: Subspace | None = None
@@ -76,7 +74,7 @@ class Ground:
         matrix: sp.csr_array | None,
         share: FloatArray | None,
     ) -> Ground:
-        """Samples with ``squares`` ‖x_i‖², and the graph ``matrix``, or None without one."""
+        """A ground for X with ``squares`` ‖x_i‖² and the graph ``matrix``, or None without one."""
         engine, graph = Engine(X, n_components, squares=squares), None
         if matrix is not None:
             graph = NeighbourGraph.prepare(
@@ -98,12 +96,12 @@ class Ground:
 
     @property
     def several(self) -> bool:
-        """Whether more than one factorization is being made together."""
+        """Whether other factorizations share the ``with`` of this one."""
         return self._entered > 1
 
     def at_zero(self, loss: Loss, least: float) -> tuple[float, FloatArray]:
-        """The loss at U = 0 and its weights there; samples count as no shorter than the ``least``
-        in those.
+        """The loss at U = 0, and its weights there, in which shorter samples count as ``least``
+        long.
         """
         if self._at_zero is None or self._at_zero[0] is not loss:
             engine = self.engine
@@ -114,7 +112,7 @@ class Ground:
         return self._at_zero[1]
 
     def floors(self, plan: Plan, start: tuple[FloatArray, FloatArray]) -> Floors:
-        """In proportion to a start."""
+        """Floors for a start, the same for all factorizations of one ``with``."""
         if self._floors is not None:
             return self._floors
         basis, codes = start
@@ -124,15 +122,14 @@ class Ground:
         return found
 
     def leading(self, space: Space, n_components: int, weights: FloatArray) -> Subspace | None:
-        """The leading directions of a space; None if they do not pay."""
+        """The leading directions of a space; None if they would not pay."""
         found = leading_subspace(space, n_components, weights)
         self._leading = found if self.several else None
         return found
 
     def around(self, basis: FloatArray) -> Subspace | None:
-        """A subspace for a run that goes on from a basis, if one of those before had one.
-
-        With that basis in it: what the leading directions miss has not to be found again each time.
+        """A subspace for a run that continues from a basis, if an earlier run of this ``with`` had
+        one. It contains that basis: what the leading directions miss need not be found again.
         """
         return None if self._leading is None else self._leading.holding(basis)
 
@@ -144,19 +141,19 @@ class Ground:
         start: tuple[FloatArray, FloatArray],
         nonnegative: bool,
     ) -> Descent:
-        """From a start, which it may overwrite; that of the run before, if it is still there."""
+        """A descent from a start, which it may overwrite; reuses that of the last run if it can."""
         last = self._last
         if last is None or not last.begins_again(space, objective, scheme, start):
             self._last = None
             waiting = None if nonnegative else self.compression
             last = Descent(space, objective, scheme, self.graph, self.share, start, waiting)
-        # As large as the codes: kept only for others that are known to come.
+        # As large as the codes: kept only if more factorizations are to come.
         self._last = last if self.several else None
         return last
 
 
 class _Beginning:
-    """Where the runs of a plan begin, and what of the plan is left to the data."""
+    """Chooses the space and start of each run of a plan, and sets what the plan leaves to X."""
 
     def __init__(self, ground: Ground, plan: Plan, rng: np.random.RandomState) -> None:
         self._ground, self._engine, self._compression = ground, ground.engine, ground.compression
@@ -171,19 +168,19 @@ class _Beginning:
 
     @property
     def _weights(self) -> FloatArray:
-        """Those of the loss at U = 0."""
+        """The weights of the loss at U = 0."""
         return self._ground.at_zero(self.plan.loss, SHORTEST * self.plan.length)[1]
 
     def _with_scale(self, plan: Plan) -> Plan:
-        """With a number for the scale of the loss."""
+        """The plan with a number for the scale of its loss."""
         weights, k = self._ground.at_zero(Norm(), SHORTEST * plan.length)[1], plan.n_components
         found = leading_axes(self._engine, k, weights)
         typical = starts.typical_residual(self._engine, k, found, self._share)
-        # Where the leading directions leave nothing, any scale is as good as another.
+        # If the leading directions leave nothing, any scale will do.
         return replace(plan, loss=plan.loss.resolved(typical or SHORTEST * plan.length))
 
     def weigh(self, space: Space) -> None:
-        """Set α, β and μ in proportion to what can be gained, if they are left to the data."""
+        """Set α, β and μ by what can be gained, if the plan leaves them to the data."""
         plan, engine, k = self.plan, space.engine, self.plan.n_components
         if plan.weigh is None:
             return
@@ -194,11 +191,12 @@ class _Beginning:
         self._directions = engine, found
 
     def space(self, number: int) -> Space:
-        """Where run ``number`` starts: if that is cheap in the span of the samples, where all is
-        faster. Factors of an earlier factorization of the same ground start where that one ended.
+        """The space in which run ``number`` starts.
 
-        With a graph, which takes many iterations, in the leading directions if the start comes from
-        them. Without one the start is so near to the end that they bring nothing.
+        The span of the samples, if compressing to it is cheap. With a graph, whose fits take many
+        iterations, the leading directions if the start comes from them; without a graph such a
+        start is so near to the end that they bring nothing. Given factors of an earlier
+        factorization start where that one ended.
         """
         plan, engine = self.plan, self._engine
         if isinstance(plan.init, tuple):
@@ -209,8 +207,8 @@ class _Beginning:
             return known if known is not None and _lies_in(known, plan.init[0]) else Space(engine)
         if not looks_at_data(plan, number) or plan.nonnegative:
             return Space(engine)
-        # One run alone waits until it pays: compressing early was slower. Of few samples the start
-        # looks at their products.
+        # A single run compresses only when that pays: earlier was slower. With few samples the
+        # start computes their products anyway.
         together, few = TOGETHER if self._ground.several else 0.0, few_samples(engine)
         space = self._compression.at_once(together, gram_is_known=few) or Space(engine)
         if plan.alpha > 0 and plan.init in ("auto", "svd") and plan.solver == "cd":
@@ -218,7 +216,7 @@ class _Beginning:
         return space
 
     def known_space(self, state: State) -> Space:
-        """Where a run was when its ``state`` was kept."""
+        """The space of a run whose ``state`` was kept."""
         space = self._compression.space if state["compressed"] else Space(self._engine)
         assert space is not None
         if state.get("confined"):
@@ -228,7 +226,7 @@ class _Beginning:
         return space
 
     def start(self, space: Space, number: int) -> starts.Start:
-        """Basis and codes from which run ``number`` starts in its space."""
+        """(basis, codes) from which run ``number`` starts in its space."""
         plan, engine = self.plan, space.engine
         if isinstance(plan.init, tuple):
             return space.lower(plan.init[0].copy()), engine.placed(plan.init[1])
@@ -245,7 +243,7 @@ class _Beginning:
         return basis, codes
 
     def _from_data(self, engine: Engine) -> starts.Start:
-        """A start that looks at the data."""
+        """A start computed from X."""
         plan, k, rng = self.plan, self.plan.n_components, self._rng
         if plan.init == "exemplar":
             return starts.exemplar_start(engine, k, rng)
@@ -263,14 +261,14 @@ class _Beginning:
         robust_alone = not plan.loss.quadratic and plan.alpha == 0 and plan.solver == "cd"
         few = engine.n_samples <= _FEW_SAMPLES * k
         if plan.init == "auto" and robust_alone and few and not plan.nonnegative:
-            # So few samples may be best explained by k of them, exactly: take the better start.
+            # So few samples may be explained best by k of them, exactly: take the better start.
             rival = starts.exemplar_start(engine, k, None)
             if self._loss(engine, *rival) < self._loss(engine, *start):
                 return rival
         return start
 
     def _known_directions(self, engine: Engine) -> Axes | None:
-        """Those that gave the weights, unless they were drawn: those of a start follow its seed."""
+        """The axes found by `weigh`, unless random: those of a start depend on its seed."""
         if self._directions is None or not exact(engine):
             return None
         of, found = self._directions
@@ -283,7 +281,7 @@ class _Beginning:
 
 
 def _lies_in(space: Space, basis: FloatArray) -> bool:
-    """Whether nothing of a basis is lost there."""
+    """Whether a basis lies in a space, up to round-off."""
     rest = np.linalg.norm(space.lift(space.lower(basis)) - basis)
     return bool(rest <= ROUND_OFF[basis.itemsize] ** 0.5 * np.linalg.norm(basis))
 
@@ -295,7 +293,7 @@ def _around(
     compression: LazyCompression,
     best: Solution | None,
 ) -> State:
-    """What there is to keep beside the run from start ``number``."""
+    """The state to keep around that of the run from start ``number``."""
     state: State = {
         "start": number, "weights": list(weights), "rng": rng.get_state(legacy=False),
         "compression": compression.state(),
@@ -304,9 +302,9 @@ def _around(
 
 
 def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[Solution, Plan]:
-    """Run the plan; the best of ``n_init`` starts, with its basis in the features of X.
+    """Run a plan and return the best of its ``n_init`` starts, with its basis in features of X.
 
-    Returns the plan as well, with all that was left to the data.
+    Returns the plan as well, with all that it had left to the data.
     """
     engine, compression = ground.engine, ground.compression
     graph, share = ground.graph, ground.share
@@ -341,11 +339,11 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
             else:
                 state = found["run"]["descent"]
                 space, objective = beginning.known_space(state), minimised()
-                # Of the right shapes to begin with; the state is what the run then goes on from.
+                # Placeholders of the right shapes, which the state then overwrites.
                 start = state["basis"]["U"].copy(), state["rows"]["codes"].copy()
             descent = ground.descent(space, objective, scheme, start, plan.nonnegative)
             scheme = descent.scheme
-            space = None  # its arrays are as large as the codes, and so are those of the start
+            space = None  # its arrays are as large as the codes, as are those of the start
             del start
             keeper = None
             if checkpoint is not None:

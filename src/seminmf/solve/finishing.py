@@ -1,17 +1,17 @@
-"""What a run has to stand before its end is called one: thawing, parts that are not needed, polish.
+"""What happens after a run: thawing, dropping parts that are not needed, polishing.
 
-**Thawing.** A residual near zero gives its sample an enormous weight 1/residual, which holds it
-where it is, whatever the penalties would gain elsewhere: a start that fits nearly exactly is
-frozen, and a run from it seems to converge at once. So a run that ends with many such samples is
-made again from thawed starts: the minimum with squares of all lengths, which have no weights, and
-that with Huber's loss, whose weights are bounded by 1/scale, with scales that shrink from the size
-of the samples, or from a tenth of it. Which is best depends on the data, so all are tried, and the
-best end is kept. The runs to the starts do not count as iterations. ``solver="mu"`` is the paper's
+**Thawing.** A residual near zero gives its sample an enormous weight 1/residual, which holds it in
+place whatever the penalties would gain elsewhere: a start that fits nearly exactly is frozen, and a
+run from it seems to converge at once. So a run that ends with many such samples is repeated from
+thawed starts: the minimum with squares of all lengths, which have no weights, and minima with
+Huber's loss, whose weights are bounded by 1/scale, with scales that shrink from about the size of
+the samples, or from a tenth of that. Which is best depends on the data, so all are tried, and the
+best end is kept. Runs to the starts do not count as iterations. ``solver="mu"`` is the paper's
 iteration and is left alone.
 
-**Parts.** The penalty on the basis makes vectors that are not needed shrink from iteration to
-iteration, but they never become zero. At the end such parts are zero if that does not raise the
-objective, and all are if nothing is better than nothing.
+**Dropping parts.** The penalty on the basis shrinks vectors that are not needed from iteration to
+iteration, but they never become zero. At the end such parts are set to zero if that does not raise
+the objective, and all parts are if U = V = 0 is not worse.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ from .loop import Callback, Solution, Status, Stopping, run
 from .plan import ROUND_OFF
 from .projection import solve_codes
 
-# A fit is frozen where residuals below this share of a typical sample ...
+# A fit is frozen if residuals below this share of a typical sample's length ...
 _FROZEN = 1e-2
-# ... are those of this share of the samples (benchmarks/frozen.py has what thawing brings there).
+# ... belong to this share of the samples (benchmarks/frozen.py has what thawing brings there).
 _NOTABLE = 0.1
-# Scales of Huber's loss, as shares of a typical sample. The larger they are, the more can change;
-# but the weaker is the loss against the penalties, so that parts may vanish which are needed later.
+# Scales of Huber's loss, as shares of a typical length. Larger ones let more change, but weaken the
+# loss against the penalties, so that parts may vanish that are needed later.
 _SCALES = (0.3, 0.03, 0.003)
 # With each scale a run ends when J falls by less than this share.
 _STAGE_TOL = 1e-4
-# Below this share of what it is for V = 0, an objective is zero, and so is what is fitted of the
+# An objective below this share of that of V = 0 counts as zero, and so does the fitted part of
 # samples below this share of them.
 _NOTHING_LEFT = 1e-9
-# Samples that are looked at together.
+# Samples handled together.
 _PIECE = 2**14
-# Parts with less than these shares of all that samples have of them are tried without.
+# Limits on a part's share of all fitted lengths: parts up to each limit are tried to be dropped.
 _SLIGHT = (1e-3, 1e-6, 1e-9, 0.0)
 
 Start = tuple[FloatArray, FloatArray]
 
 
 def exact_codes(solution: Solution) -> tuple[FloatArray, FloatArray]:
-    """The basis, and codes that are exactly optimal for it where there is no graph.
+    """The basis, and codes that are exactly optimal for it if there is no graph.
 
-    Parts of which rounding alone is left, beside the longest and beside what samples have of
-    others, are zero: codes that use them would be enormous.
+    Parts that are only round-off, in length and in use, beside the largest are set to zero: codes
+    that use them would be enormous.
     """
     engine = solution.space.engine
     lengths = lengths_of(solution.basis)
@@ -69,7 +69,7 @@ def exact_codes(solution: Solution) -> tuple[FloatArray, FloatArray]:
     left = (lengths > least * lengths.max()) | (used > least * used.max())
     basis, codes = np.where(left, solution.basis, 0), engine.each(np.where, left, solution.codes, 0)
     if len(lengths) > min(engine.n_samples, engine.n_features):
-        # The solution is not unique: take the one that ``transform`` arrives at.
+        # The solution is not unique: take the one that ``transform`` finds.
         codes = engine.each(np.zeros_like, codes)
     return basis, engine.each(_solved, engine, basis, solution.problem, codes)
 
@@ -80,13 +80,13 @@ def _solved(engine: Engine, basis: FloatArray, problem: Objective, codes: FloatA
 
 
 def _largest(engine: Engine, codes: FloatArray) -> FloatArray:
-    """The most that a sample has of each part."""
+    """The largest code of each part, over all samples."""
     found: FloatArray = reduce(np.maximum, engine.gather(_largest_entries, codes))
     return found
 
 
 def _largest_entries(codes: FloatArray) -> FloatArray:
-    """Of each column: along columns, a maximum is several times faster than along short rows."""
+    """The maximum of each column, several times faster than along short rows."""
     parts = (codes[rows].T for rows in pieces(len(codes), _PIECE))
     return reduce(np.maximum, (np.ascontiguousarray(part).max(axis=1) for part in parts))
 
@@ -94,7 +94,7 @@ def _largest_entries(codes: FloatArray) -> FloatArray:
 def _without(
     engine: Engine, basis: FloatArray, codes: FloatArray, before: FloatArray, residuals: FloatArray
 ) -> FloatArray:
-    """Residuals with other codes than ``before``, where those are others."""
+    """The residuals of ``codes``, computed only where they differ from the codes ``before``."""
     changed: NDArray[np.bool_] = (codes != before).any(axis=1)
     residuals = residuals.copy()
     residuals[changed] = engine.residuals(basis, codes, changed)
@@ -107,7 +107,7 @@ def _chosen(which: NDArray[np.bool_], codes: FloatArray, others: FloatArray) -> 
 
 @dataclass(frozen=True)
 class Finish:
-    """What a run was made of, to make another like it."""
+    """The settings of a run, to make others like it, and what is done with its solution."""
 
     scheme: Scheme
     graph: NeighbourGraph | None
@@ -125,14 +125,14 @@ class Finish:
         return Descent(space, objective, self.scheme, self.graph, self.share, start)
 
     def thaw(self, solution: Solution, number: int) -> Solution:
-        """The end of a frozen run, or of the same from a thawed start if that is better."""
+        """The best of a frozen run's end and of the ends from thawed starts."""
         smooth = [replace(self.objective, loss=Huber(scale * self.length)) for scale in _SCALES]
         ways = [self._squared(solution.space.engine)], smooth, smooth[1:]
         ends = [solution, *(self._thawed(solution, stages, number) for stages in ways)]
         return min(ends, key=lambda end: end.rank)
 
     def _squared(self, engine: Engine) -> Objective:
-        """The same strength of penalties with squares of all lengths, as in `GraphSemiNMF`."""
+        """The objective with squared lengths, as in `GraphSemiNMF`, and penalties as strong."""
         shared = self.share is not None
         count = float(engine.summed(np.sum, self.share)) if shared else engine.n_samples
         now, then = (Units(count, self.length, power) for power in (1, 2))
@@ -152,7 +152,7 @@ class Finish:
         return run(self._begin(space, self.objective, start), self.stopping, self.callback, number)
 
     def frozen(self, solution: Solution) -> bool:
-        """Whether a run may have ended where its weights hold it."""
+        """Whether a run may have ended because its weights hold it."""
         broken_off = solution.status in (Status.STOPPED, Status.NONFINITE)
         if broken_off or type(self.objective.loss) is not Norm:
             return False
@@ -163,11 +163,11 @@ class Finish:
         return solution.objective > _NOTHING_LEFT * self.nothing
 
     def leaves(self, solution: Solution) -> bool:
-        """Whether the end of a run stays as it is, and with it what is known there."""
+        """Whether the solution will stay as it is, so that its KKT residual is already known."""
         return self.graph is not None and next(self._candidates(solution), None) is None
 
     def drop_parts(self, solution: Solution) -> None:
-        """Make parts zero that are not needed, in place."""
+        """Set parts that are not needed to zero, in place."""
         engine = solution.space.engine
         for without in self._candidates(solution):
             basis = np.where(without, 0, solution.basis)
@@ -189,18 +189,18 @@ class Finish:
                 return
 
     def polish(self, solution: Solution) -> None:
-        """Without a graph each sample's code is the solution of its own problem, which is what
-        ``transform`` gives. Part of the last iteration.
+        """Without a graph, solve each sample's own problem for its code, as ``transform`` does, in
+        place. Counts as part of the last iteration.
         """
         engine, objective = solution.space.engine, solution.problem
         basis, codes = exact_codes(solution)
         residuals, before = engine.residuals(basis, codes), solution.residuals
         value = objective.total(*self._terms_at(solution, basis, codes, residuals))
         if objective.penalty is None and value > self._most(solution):
-            # By round-off, and with an enormous weight even that counts.
+            # Worse by round-off, which an enormous weight makes count.
             worse = engine.each(np.greater, residuals, before)
             known = engine.each(np.where, basis.any(axis=0), solution.codes, 0)
-            # A part that is gone may have explained something of them.
+            # A dropped part may have explained something of them.
             left = engine.each(_without, engine, basis, known, solution.codes, before)
             codes = engine.each(_chosen, worse, known, codes)
             residuals = engine.each(np.where, worse, left, residuals)
@@ -210,9 +210,9 @@ class Finish:
             solution.history[-1], solution.kkt_residual = value, np.nan
 
     def _most(self, solution: Solution) -> float:
-        """The objective that is not told from that of the solution.
+        """The largest objective that counts as equal to that of the solution.
 
-        Lengths of residuals have no digits below round-off; their squares are told much farther.
+        Lengths of residuals have no digits below round-off; their squares have more.
         """
         power, share = self.objective.loss.power, ROUND_OFF[solution.basis.itemsize]
         root = solution.objective ** (1 / power) + share * self.nothing ** (1 / power)
@@ -232,21 +232,21 @@ class Finish:
         )  # fmt: skip
 
     def _candidates(self, solution: Solution) -> Iterator[NDArray[np.bool_]]:
-        """Sets of parts to try without, the largest first."""
+        """Sets of parts to try to drop, as masks, the largest first."""
         engine, lengths = solution.space.engine, lengths_of(solution.basis)
         amounts = engine.summed(lambda own: np.ones(len(own), own.dtype) @ own, solution.codes)
         weights, used = amounts * lengths, amounts + lengths > 0
-        # A run of a given number of iterations ends where it ends.
+        # Without ``tol`` a run ends where its iterations end.
         if self.stopping.tol > 0 and not solution.objective < self.nothing:
             yield np.ones(len(weights), np.bool_)
-        # Of samples that are not fitted at all, beside which all parts are slight, a share counts.
+        # A floor for the sum, beside which all parts are slight if samples are not fitted at all.
         size = _NOTHING_LEFT * engine.n_samples * self.length
         shares = weights / (max(weights.sum(), size) or 1.0)
         tried = None
         for share in _SLIGHT:
             without = shares <= share
             if not without.any():
-                return  # nor with smaller shares
+                return  # there are none with smaller shares either
             if used[without].any() and (tried is None or (without != tried).any()):
                 yield without
             tried = without

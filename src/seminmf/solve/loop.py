@@ -1,7 +1,7 @@
 """The only outer loop: stopping, history, callback.
 
-What an iteration does is the business of `descent`. Between iterations the state of a run is a few
-numbers here and that of its descent: `checkpoint` keeps it.
+What an iteration does is in `descent`. Between iterations the state of a run is a few numbers here
+and that of its descent; `checkpoint` keeps it on disk.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..problem.objective import Objective
 from .checkpoint import Keeper, State
 from .descent import Descent
 
-# Where J falls by a smaller share than this per iteration, a subspace has given what it can: its
-# lowest J is above that of the whole space by more.
+# A subspace is left when J falls by a smaller share than this per iteration: its lowest J is above
+# that of the whole space by more.
 _AT_REST = 1e-4
 
 
@@ -55,7 +55,7 @@ class Progress:
     def through(
         self, change: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
     ) -> Progress:
-        """The same with other factors, which are made when they are asked for."""
+        """The same with converted factors, computed only when asked for."""
         return replace(self, factors=lambda: change(*self.factors()))
 
 
@@ -67,7 +67,7 @@ class Solution:
     """Where a run ended, in the units of the original α and β."""
 
     space: Space
-    """Whose features the basis has, until `lift` turns it into those of X."""
+    """The basis is in the features of this space until `lift` converts it to those of X."""
     basis: FloatArray
     codes: FloatArray
     residuals: FloatArray
@@ -75,7 +75,7 @@ class Solution:
     history: list[float]
     status: Status
     kkt_residual: float = np.nan
-    """NaN where it is not known, as where the factors are no longer those of the run."""
+    """NaN if unknown, as when the factors are no longer those of the run."""
 
     def lift(self) -> None:
         self.basis = self.space.lift(self.basis)
@@ -89,7 +89,7 @@ class Solution:
 
     @classmethod
     def restored(cls, state: State, space: Space, problem: Objective) -> Solution:
-        """The solution of a `state`, found in this space for a problem of the same parts."""
+        """The solution of a `state`, found in this space for a problem with the same functions."""
         return cls(
             space, state["basis"], state["codes"], state["residuals"],
             problem.restored(state["objective"]), state["history"].tolist(),
@@ -102,7 +102,7 @@ class Solution:
 
     @property
     def rank(self) -> float:
-        """The objective, with what is not a number behind all numbers."""
+        """The objective for comparisons, infinite where it is not a number."""
         return self.objective if np.isfinite(self.objective) else np.inf
 
 
@@ -116,8 +116,7 @@ def run(
 ) -> Solution:
     """Iterate until one of the reasons in `Status`.
 
-    A ``keeper`` keeps the state between iterations; a ``state`` that was kept is gone on from, and
-    used up.
+    A ``keeper`` keeps the state between iterations; a kept ``state`` is continued, and emptied.
     """
     with nullcontext() if keeper is None else keeper.listening():
         course = _Run(descent, state)
@@ -132,7 +131,7 @@ def run(
 
 
 class _Run:
-    """Iterations from a start, or from the state in which an earlier run was kept."""
+    """Iterations from a start, or from the kept state of an earlier run."""
 
     def __init__(self, descent: Descent, state: State | None = None) -> None:
         self._descent = descent
@@ -169,8 +168,8 @@ class _Run:
                 return Status.STOPPED
 
     def _is_at_rest(self, stopping: Stopping) -> bool:
-        """Whether the last iteration changed too little; in a subspace, go on in all features if
-        those promise more.
+        """Whether the last iteration changed too little. A run at rest in a subspace moves to all
+        features if those promise more.
         """
         descent, history, previous = self._descent, self.history, self._previous
         fall = previous - history[-1]

@@ -18,16 +18,16 @@ from .checkpoint import Checkpoint
 from .descent import Scheme
 from .loop import Callback, Stopping
 
-# Lengths below this share of a typical one are not told from zero, keyed by bytes per number.
+# Lengths below this share of a typical one count as zero; by bytes per number.
 RELATIVE_FLOOR = {8: 1e-10, 4: 1e-6}
-# Shorter samples than this share of a typical one count as so long in the weights of the SVD start:
-# where weights are summed up, a sample of zeros must not count for more than all others.
+# In the weights of the SVD start, samples shorter than this share of a typical one count as that
+# long: in a sum of weights, a sample of zeros must not count for more than all others.
 SHORTEST = 1e-3
-# Differences of the objective below this share of what it is for V = 0 mean nothing, and lengths
-# below this share of a typical one have no digits; keyed by bytes per number.
+# Differences of the objective below this share of its value at V = 0 mean nothing, and lengths
+# below this share of a typical one have no digits; by bytes per number.
 ROUND_OFF = {8: 1e-14, 4: 1e-6}
-# With so many features per component a second sweep over the codes takes little beside the products
-# with X. More than two bring nothing (docs/constants.md).
+# From this many features per component on, a second sweep over the codes takes little beside the
+# products with X. More than two sweeps bring nothing (docs/constants.md).
 _FEATURES_FOR_TWO_SWEEPS = 12
 
 Weights = tuple[float, float, float]
@@ -54,8 +54,10 @@ class Plan:
     units: Units
     checkpoint: Checkpoint | None = None
     weigh: Callable[[Loss, float, float], Weights] | None = None
-    """α, β and μ for data whose typical sample is so far from their centre, and of which such a
-    residual is left, if they are to depend on that; None if they are known.
+    """(loss, spread, residual) → α, β and μ, if those depend on the data; None if they are known.
+
+    ``spread`` is the typical distance of a sample from the centre of all, ``residual`` what the
+    leading directions typically leave of it.
     """
 
     @property
@@ -65,12 +67,12 @@ class Plan:
 
     @property
     def strength(self) -> float:
-        """The dimensionless strength of α and β."""
+        """The dimensionless strength λ of α and β."""
         return strength_of(self.alpha, self.beta, self.units, self.graph_measure.power)
 
 
 def scheme_of(plan: Plan, n_features: int) -> Scheme:
-    """A second sweep pays where products with X or visits to neighbours take most of the time."""
+    """The rules of a plan; two sweeps if products with X or neighbours take most of the time."""
     if plan.solver == "mu":
         rule = Rule(MULTIPLY, root=not plan.nonnegative)
     else:
@@ -81,8 +83,8 @@ def scheme_of(plan: Plan, n_features: int) -> Scheme:
 
 
 def looks_at_data(plan: Plan, number: int) -> bool:
-    """Whether the start depends on X. The SVD gives the same one each time, so that further
-    starts of "auto" are random.
+    """Whether start ``number`` is computed from X. The SVD gives the same start each time, so that
+    further starts of "auto" are random.
     """
     return isinstance(plan.init, str) and (
         plan.init in ("svd", "kmeans", "exemplar") or (plan.init == "auto" and number == 0)
@@ -90,10 +92,10 @@ def looks_at_data(plan: Plan, number: int) -> bool:
 
 
 def random_size(plan: Plan, n_features: int) -> float:
-    """What a basis is multiplied by whose entries are drawn from [−1, 1], with codes from [0, 1].
+    """The factor for a basis with entries drawn from [−1, 1], for codes from [0, 1].
 
-    The paper's start is as it is. Ours gives sums as long as typical samples: beside samples that
-    are a thousand times as long, penalties would leave nothing of the parts.
+    1 for the paper's start. Ours makes products as long as typical samples: with samples a
+    thousand times as long, penalties would leave nothing of the parts.
     """
     if plan.solver == "mu":
         return 1.0
@@ -101,28 +103,26 @@ def random_size(plan: Plan, n_features: int) -> float:
 
 
 def with_weights(plan: Plan, weights: Weights) -> Plan:
-    """With known α, β and μ."""
+    """The plan with known α, β and μ."""
     alpha, beta, mu = weights
     return replace(plan, alpha=alpha, beta=beta, mu=mu, weigh=None)
 
 
 def code_square(codes: FloatArray) -> float:
-    """Σ ‖v_i‖², in double precision: squares of codes may be beyond the range of single."""
+    """Σ ‖v_i‖² in double precision, since it may leave the range of single precision."""
     if codes.itemsize == 8:
         return float(np.vdot(codes, codes))  # four times as fast for few samples
     return float(np.einsum("ij,ij->", codes, codes, dtype=np.float64))
 
 
 def code_length(square: float, n_samples: int) -> float:
-    """The typical length of a code where their squares sum up to this; one if all are zero."""
+    """The root mean square length of codes, from the sum of their squares; 1 if all are zero."""
     return float(np.sqrt(square / n_samples)) or 1.0
 
 
 def floors_for(plan: Plan, basis: FloatArray, code: float) -> Floors:
-    """The paper's floors for its algorithm, unless residuals have larger round-off; in proportion
-    to the data for ours.
-
-    ``code`` is the typical length of a code.
+    """For the paper's algorithm its own floors, raised to the round-off of residuals; for ours,
+    floors proportional to the data, where ``code`` is the typical length of a code.
     """
     paper, size = plan.solver == "mu", basis.dtype.itemsize
     share = (ROUND_OFF if paper else RELATIVE_FLOOR)[size]

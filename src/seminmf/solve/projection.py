@@ -1,4 +1,4 @@
-"""Codes of samples for a basis that is held fixed: each sample's own problem."""
+"""Codes of samples for a fixed basis: a convex problem for each sample, if its loss is convex."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..problem.losses import Loss, SquaredNorm
 from ..problem.objective import Objective
 from ..problem.penalties import CodesPenalty
 
-# Normal equations have half the digits: all are asked for where the residual is below this share of
-# the parts that cancel in it.
+# Normal equations have half the digits: the careful solver is used where the residual is below this
+# share of the terms that cancel in it.
 _CANCELLED = 1e-4
-# Of reweighting with a penalty, at most.
+# The most rounds of reweighting with a penalty.
 _ROUNDS = 100
-# In the place of a length of zero.
+# Added to lengths, which may be zero.
 _LEAST = 1e-150
-# Landmarks are the same each time.
+# Landmarks are drawn with a fixed seed.
 _SEED = 0
 
 
@@ -37,10 +37,10 @@ def nonnegative_codes(
     stiffness: FloatArray | None = None,
     pull: Any = None,
 ) -> None:
-    """Non-negative least squares for all samples at once, in place.
+    """Non-negative least squares for all samples, in place.
 
-    ``codes`` gives the supports to start from. With ``stiffness`` c_i and ``pull`` p_i, which come
-    together, each sample minimises ‖x_i − Uv‖² + c_i ‖v‖² − 2 v·p_i.
+    ``codes`` gives the supports to start from. With ``stiffness`` c_i and ``pull`` p_i (given
+    together), each sample minimises ‖x_i − Uv‖² + c_i ‖v‖² − 2 v·p_i.
     """
     if stiffness is not None:
         exact = basis.astype(np.float64, copy=False)
@@ -51,9 +51,9 @@ def nonnegative_codes(
 
         engine.map_rows(basis, visit_tied)
         return
-    # Without a tie the scale of a part may be anywhere between basis and codes. In units of its
-    # own, a power of two, no product leaves the range of numbers. Products are in double precision:
-    # directions that are nearly dependent make their round-off many times larger.
+    # Without stiffness the scale of a part may be anywhere between basis and codes. With a unit of
+    # its own, a power of two, no product leaves the range of numbers. Products are in double
+    # precision: nearly dependent directions make their round-off many times larger.
     units = np.ldexp(1.0, np.frexp(np.abs(basis).max(axis=0))[1])
     exact = basis.astype(np.float64) / units
     omega = exact.T @ exact
@@ -83,13 +83,13 @@ def _reweighted_codes(
     anchors: FloatArray,
     codes: FloatArray,
 ) -> FloatArray:
-    """The problem of each sample for any loss and penalty, from ``codes`` and in their place.
+    """Solve each sample's problem for any loss and penalty, from ``codes`` and in place.
 
-    Returns what it is there.
+    Returns the objective of each sample there.
     """
     orthonormal, factor = np.linalg.qr(basis.astype(np.float64))
     if factor.shape[0] < factor.shape[1]:
-        # More components than features: the kernel wants a square factor.
+        # More components than features: pad to the square factor that the kernel takes.
         factor = np.vstack([factor, np.zeros((factor.shape[1] - len(factor), factor.shape[1]))])
         orthonormal = np.hstack([orthonormal, np.zeros((len(basis), len(factor) - len(basis)))])
     directions = np.ascontiguousarray(orthonormal, engine.dtype)
@@ -126,16 +126,16 @@ def solve_codes(
     links: sp.csr_array | None = None,
     anchors: FloatArray | None = None,
 ) -> None:
-    """The minimiser of each sample's own part of the objective, in the place of ``codes``.
+    """Minimise each sample's own terms of the objective, in place.
 
-    ``links`` are weights w_ij to samples with codes ``anchors``, for each sample. Where ``codes``
-    are not zero is where the search for non-negative least squares begins.
+    ``links`` are weights w_ij to samples j whose codes are ``anchors``, a row for each sample.
+    Non-zero ``codes`` are where non-negative least squares starts.
     """
     plain = objective.penalty is None
     if links is None or anchors is None:
         before = codes if plain else codes.copy()
         nonnegative_codes(engine, basis, codes)
-        # Every loss grows, so that the shortest residual is the best, unless a penalty counts too.
+        # A loss grows with the residual, so the shortest is best unless a penalty counts too.
         if not plain:
             _penalized_codes(engine, basis, objective, before, codes)
         return
@@ -143,8 +143,8 @@ def solve_codes(
         stiffness = objective.alpha * np.asarray(links.sum(axis=1)).ravel()
         nonnegative_codes(engine, basis, codes, stiffness, objective.alpha * (links @ anchors))
         return
-    # Half of the mean of the neighbours' codes: at one of these, as where they are all the same,
-    # an edge of length zero would hold the code.
+    # Half the mean of the neighbours' codes: at a neighbour's code, or where all are the same, an
+    # edge of length zero would hold the code.
     counts = np.maximum(np.diff(links.indptr), 1)
     ones = sp.csr_array((np.ones(links.nnz), links.indices, links.indptr), links.shape)
     codes[:] = 0.5 * (ones @ anchors) / counts[:, None]
@@ -154,10 +154,10 @@ def solve_codes(
 def _penalized_codes(
     engine: Engine, basis: FloatArray, objective: Objective, before: FloatArray, codes: FloatArray
 ) -> None:
-    """With a penalty on the codes, from the best of several starts, in the place of ``codes``.
+    """Codes with a penalty, the best from several starts, in place.
 
-    Those of least squares may fit exactly, and a residual of zero holds them, whatever the penalty
-    would gain; from above, and from codes that are known, reweighting only goes down.
+    Least squares may fit exactly, and a residual of zero then holds the code whatever the penalty
+    would gain; from codes from above, and from known codes, reweighting only improves.
     """
     nobody, nothing = sp.csr_array((engine.n_samples, 1)), np.zeros((1, basis.shape[1]))
     best = _reweighted_codes(engine, basis, objective, nobody, nothing, codes)
@@ -169,9 +169,9 @@ def _penalized_codes(
 
 
 def _codes_from_above(engine: Engine, basis: FloatArray, objective: Objective) -> FloatArray:
-    """Codes with a penalty by least squares with weights that begin at those of V = 0.
+    """Codes with a penalty by reweighted least squares, with first weights as at V = 0.
 
-    Each round solves all of a sample's weighted problem, so that residuals only become shorter: to
+    Each round solves a sample's weighted problem exactly, so residuals only become shorter, down to
     the minimum if the loss is convex.
     """
     assert objective.penalty is not None
@@ -201,17 +201,17 @@ def _codes_from_above(engine: Engine, basis: FloatArray, objective: Objective) -
 
 @dataclass(frozen=True)
 class Placed:
-    """New samples among those of the training set."""
+    """Codes of new samples, and their places among the training samples."""
 
     codes: FloatArray
     known: IntArray
-    """Number of the training sample that a sample equals, or −1."""
+    """Number of the training sample that equals each sample, or −1."""
     links: sp.csr_array
-    """Ones in a row for each sample that is not known, for the training samples next to it."""
+    """A row for each sample that is not known, with a 1 for each training sample next to it."""
 
     @classmethod
     def joined(cls, parts: list[Placed]) -> Placed:
-        """Those of samples that were placed some at a time."""
+        """The same for all samples of these parts."""
         return cls(
             np.concatenate([part.codes for part in parts]),
             np.concatenate([part.known for part in parts]),
@@ -223,10 +223,10 @@ class Placed:
 class Projector:
     """Codes of new samples in a fitted model.
 
-    Without a graph (``alpha`` zero) and without a penalty on the codes that is non-negative least
-    squares. With one, a new sample is tied to its nearest training samples j, as in the fit:
+    Without a graph (``alpha`` zero) and without a penalty on the codes, non-negative least squares.
+    With a graph, a new sample is tied to its nearest training samples j, as in the fit:
     min over v ≥ 0 of ρ(‖x − Uv‖) + α Σ_j ρ_g(‖v − v_j‖) + μ Σ_q π(v_q); a sample that equals a
-    training sample gets the code of that sample. An index of no samples ties it to nobody.
+    training sample gets its code. An index without samples ties it to none.
     """
 
     basis: FloatArray
@@ -238,10 +238,10 @@ class Projector:
     index: NeighbourIndex | None = None
     training_codes: FloatArray | None = None
     unit: float = 1.0
-    """By which samples are divided: that of the basis, of the index and of all lengths here."""
+    """Samples are divided by it; basis, index and all lengths here are in this unit."""
 
     def __post_init__(self) -> None:
-        """What does not fit would be read or called by the compiled loops all the same."""
+        """Refuse fields that do not fit each other: compiled loops would read beyond them."""
         m, k = self.basis.shape
         known = isinstance(self.loss, Loss) and isinstance(self.graph, Loss)
         if not known or (self.mu > 0 and not isinstance(self.penalty, CodesPenalty)):
@@ -264,19 +264,19 @@ class Projector:
 
     @property
     def inside(self) -> Projector:
-        """The same for samples that have been divided by the unit already."""
+        """The same projector for samples already divided by the unit."""
         return replace(self, unit=1.0)
 
     def codes(self, X: Any) -> FloatArray:
         return self._solve(divided(X, self.unit)) if self.index is None else self.place(X).codes
 
     def place(self, X: Any) -> Placed:
-        """Codes and neighbours in a model with a graph."""
+        """Codes and neighbours of samples in a model with a graph."""
         parts = [self._place(rows) for rows in in_parts(divided(X, self.unit))]
         return parts[0] if len(parts) == 1 else Placed.joined(parts)
 
     def _place(self, X: Any) -> Placed:
-        """The same for samples in memory, in the unit of the fit."""
+        """`place` for samples in memory, in the unit of the fit."""
         index, trained = self.index, self.training_codes
         if index is None or trained is None:
             raise ValueError("a model without a graph has no neighbours")
@@ -299,14 +299,14 @@ class Projector:
         return np.sort(np.random.RandomState(_SEED).permutation(n)[:count])
 
     def restricted(self, chosen: IntArray) -> Projector:
-        """With some of the training samples only."""
+        """A projector with some of the training samples only."""
         if self.index is None or self.training_codes is None:
             return self
         codes = self.training_codes[chosen]
         return replace(self, index=self.index.restricted(chosen), training_codes=codes)
 
     def residuals(self, X: Any, codes: FloatArray) -> FloatArray:
-        """‖x_i − U v_i‖."""
+        """‖x_i − U v_i‖ in the unit of X."""
         with Engine(divided(X, self.unit), self.basis.shape[1]) as engine:
             found = engine.residuals(self.basis.astype(X.dtype, copy=False), codes)
         return found * found.dtype.type(self.unit)

@@ -1,4 +1,4 @@
-"""Where a run starts: (U0, V0), with V0 ≥ 0.
+"""Starts (U0, V0) of a run, with V0 ≥ 0.
 
 No start is best for all data; `docs/starts.md` has the measurements behind ``"auto"``.
 """
@@ -22,29 +22,29 @@ from .projection import nonnegative_codes
 
 # How often both factors are solved for when a start is refined.
 ROUNDS = 2
-# Samples nearer to the origin than this share of the mean have their negative scores cut: to lift
-# them above zero would make all columns of the codes nearly parallel.
+# Negative scores of samples nearer to the origin than this share of the mean are cut: lifting them
+# above zero would make all columns of the codes nearly parallel.
 NEAR_ORIGIN = 0.2
 # Scores are cut if that loses no more than this share, by length, of what a shift leaves out. In
 # mixtures where a shift cost one of two parts it was a tenth at most, of centred data it is four
 # fifths and more, and between them both ended alike; no script of the repository measures this.
 _CUT = 0.5
-# What stands for zero in starts of the multiplicative rules, as a share of the largest entry.
+# Zeros become this share of the largest entry in starts of the multiplicative rules.
 _LEAST_SHARE = 1e-4
-# Samples shorter than this share of the longest are no parts: others would have enormous codes.
+# A sample shorter than this share of the longest is no basis vector: codes would be enormous.
 _TOO_SHORT = 1e-14
-# How much the squares of codes on axes of length one count beside the misfit, where a start only
-# has to be near: centres of centred samples add up to nothing, and what rounding leaves of that
-# would be worth codes of 1e13.
+# Weight of the squares of codes on unit axes beside the misfit, where a start only has to be near:
+# the centres of centred samples add up to nothing, and what rounding leaves of that would be worth
+# codes of 1e13.
 _RIDGE = 1e-6
-# Samples that are handled together where a copy of all would be large.
+# Samples handled together where a copy of all would be large.
 _PIECE = 2**14
 
 Start = tuple[FloatArray, FloatArray]
 
 
 def random_start(engine: Engine, k: int, rng: np.random.RandomState, low: float) -> Start:
-    """The paper's: U uniform in [low, 1] with low = −1 (0 for NMF), V uniform in [0, 1]."""
+    """The paper's start: U uniform in [low, 1], V in [0, 1]; ``low`` is −1, or 0 for NMF."""
     basis = rng.uniform(low, 1, (engine.n_features, k))
     return basis.astype(engine.dtype), engine.drawn(rng, k)
 
@@ -55,21 +55,21 @@ def svd_start(
 ) -> Start:  # fmt: skip
     """Non-negative codes with the error of a truncated SVD at once.
 
-    The SVD X ≈ B Aᵀ is that of the rows weighted by √``weights``, as ``found`` by
-    `leading_axes`, whose signs are changed: with those of the robust loss at U = 0, 1/‖x_i‖,
-    a far sample pulls no harder than a near one. If samples lie on one side of the
-    origin along the first axis, adding c_j times its scores to those of axis j makes them positive,
-    and rank k gives the error of rank k. Otherwise one component is needed for a shift: with
+    The SVD X ≈ B Aᵀ is that of the rows scaled by √``weights``, as ``found`` by `leading_axes`; the
+    signs of its axes are changed. With the weights of the robust loss at U = 0, 1/‖x_i‖, a far
+    sample pulls no harder than a near one. If the samples lie on one side of the origin along the
+    first axis, adding c_j times its scores to those of axis j makes them positive, and k components
+    have the error of rank k. Otherwise one component is used for a shift: with
     s_i = min(0, min_j B_ij), V = [B − s, −s] and U = [A, −Σ_j a_j] have that of rank k − 1.
-    Samples lie on one side if cutting the scores of the few others loses much less than the shift
-    leaves out, the last axis: where hardly any is on the other side its component is not used.
+    Samples count as lying on one side if cutting the scores of the few others loses much less than
+    the shift leaves out, which is the last axis.
 
-    That second start lies on a plateau: the basis has rank k − 1 only, and coordinate descent takes
+    The second start is on a plateau: the basis has rank k − 1 only, and coordinate descent takes
     dozens of iterations to leave it. With ``refine`` it is left at once.
     """
     all_axes, scores = found
     axes = all_axes[:, :k]
-    # An axis points to its longer tail: independent of the order of samples and features.
+    # An axis points to its longer tail, so the order of samples and features does not matter.
     tails = engine.summed(_tails, scores, weights, axes.shape[1])
     flip = np.where(tails < 0, engine.dtype.type(-1), engine.dtype.type(1))
     axes *= flip
@@ -88,7 +88,7 @@ def svd_start(
             basis, codes = _refined(engine, k, weights, (all_axes, scores), codes)
     missing = k - basis.shape[1]
     if missing:
-        # More components than the SVD has directions: the rest start small and random.
+        # More components than the SVD has directions: the others start small and random.
         count = engine.n_samples * basis.shape[1]
         typical = float(engine.summed(np.sum, codes) / count) or 1.0
         more = engine.drawn(rng, missing, typical)
@@ -97,11 +97,11 @@ def svd_start(
     return _contiguous(engine, basis, codes)
 
 
-# Nothing here makes a copy of the scores, which may be as large as memory allows.
+# The functions below make no copy of the scores, which may be as large as memory allows.
 
 
 def _tails(scores: FloatArray, weights: FloatArray, count: int) -> FloatArray:
-    """Of the first axes, with their signs."""
+    """Weighted sums of the cubed scores along the first axes: the side of the longer tail."""
     tails = np.zeros(count)
     for rows in pieces(len(scores), _PIECE):
         some = scores[rows, :count]
@@ -110,29 +110,29 @@ def _tails(scores: FloatArray, weights: FloatArray, count: int) -> FloatArray:
 
 
 def _flipped(scores: FloatArray, flip: FloatArray) -> FloatArray:
-    """With other signs along the first axes, in their place."""
+    """Multiply the scores along the first axes by these signs, in place."""
     scores[:, : len(flip)] *= flip
     return scores
 
 
 def _along(scores: FloatArray, weights: FloatArray) -> float:
-    """How far samples are out along the first axis, summed up."""
+    """The weighted sum of |score| along the first axis."""
     return float(weights @ np.abs(scores[:, 0]))
 
 
 def _lifts(scores: FloatArray, count: int, nearest: float) -> FloatArray:
-    """How much of the first axis the others need, where samples are not near the origin."""
+    """c_j of each axis: what makes scores of samples not near the origin non-negative."""
     lifts = np.zeros(count, scores.dtype)
     for rows in pieces(len(scores), _PIECE):
         some = scores[rows, :count]
         far = np.where(some[:, :1] <= nearest, scores.dtype.type(np.inf), some[:, :1])
-        # Along columns, a minimum is several times faster than along short rows.
+        # A minimum along columns is several times faster than along short rows.
         np.maximum(lifts, -np.ascontiguousarray((some / far).T).min(axis=1), out=lifts)
     return lifts
 
 
 def _lost(scores: FloatArray, weights: FloatArray, lifts: FloatArray) -> FloatArray:
-    """Squares of what `_lifted_codes` lose by cutting, and of the scores along the last axis."""
+    """Squared sums of what `_lifted_codes` cut off, and of the scores along the last axis."""
     lost = np.zeros(2)
     for rows in pieces(len(scores), _PIECE):
         some = scores[rows, : len(lifts)].astype(np.float64)  # squares may be beyond single range
@@ -143,7 +143,7 @@ def _lost(scores: FloatArray, weights: FloatArray, lifts: FloatArray) -> FloatAr
 
 
 def _lifted_codes(scores: FloatArray, lifts: FloatArray) -> FloatArray:
-    """Scores that are positive along the first axis, with ``lifts`` times those added to all."""
+    """max(0, scores + ``lifts`` times the scores along the first axis)."""
     codes: FloatArray = lifts * scores[:, :1]
     codes += scores[:, : len(lifts)]
     np.maximum(codes, 0, out=codes)
@@ -161,7 +161,7 @@ def _shifted_codes(scores: FloatArray, count: int) -> FloatArray:
     """[B − s, −s] for scores B along the first axes and s_i = min(0, min_j B_ij)."""
     scores, shift = scores[:, :count], np.empty(len(scores), scores.dtype)
     for rows in pieces(len(scores), _PIECE):
-        # Along columns, a minimum is several times faster than along short rows.
+        # A minimum along columns is several times faster than along short rows.
         np.minimum(0, np.ascontiguousarray(scores[rows].T).min(axis=0), out=shift[rows])
     codes = np.empty((len(scores), count + 1), scores.dtype)
     np.subtract(scores, shift[:, None], out=codes[:, :-1])
@@ -175,7 +175,7 @@ def _shifted_basis(axes: FloatArray) -> FloatArray:
 
 
 def _refined(engine: Engine, k: int, weights: FloatArray, found: Axes, codes: FloatArray) -> Start:
-    """Exact least squares for U and V in turn, in the few dimensions of the leading axes."""
+    """Solve for U and V in turn, exactly, in the few dimensions of the leading axes."""
     (axes, scores), rule = found, LeastSquaresBasis()
     small = engine.beside(engine.each(np.ascontiguousarray, scores), k)
     basis = Basis.of(np.zeros((axes.shape[1], k), engine.dtype))
@@ -190,7 +190,7 @@ def _refined(engine: Engine, k: int, weights: FloatArray, found: Axes, codes: Fl
 def least_squares_codes(
     engine: Engine, basis: FloatArray, codes: FloatArray | None = None
 ) -> FloatArray:
-    """Those of non-negative least squares, in the place of others whose supports to begin with."""
+    """Codes by non-negative least squares; given ``codes`` are overwritten, and speed it up."""
     if codes is None:
         codes = np.zeros((engine.n_samples, basis.shape[1]), engine.dtype)
     nonnegative_codes(engine, basis, codes)
@@ -198,7 +198,7 @@ def least_squares_codes(
 
 
 def nonnegative_svd_start(engine: Engine, k: int, weights: FloatArray, found: Axes) -> Start:
-    """NMF from the SVD: of each axis and its scores the half, + or −, with more of the data."""
+    """An NMF start from the SVD: of each axis and its scores the half, + or −, with more of X."""
     axes, scores = found[0][:, :k], found[1]
     plus, minus = engine.summed(_energies, axes, scores, weights)
     signs = np.where(plus >= minus, 1, -1)
@@ -207,7 +207,7 @@ def nonnegative_svd_start(engine: Engine, k: int, weights: FloatArray, found: Ax
 
 
 def _energies(axes: FloatArray, scores: FloatArray, weights: FloatArray) -> FloatArray:
-    """How much of the data lies in each half, + and −, of each axis and its scores."""
+    """The energy of the data in each half, + and −, of each axis and its scores; 2 × axes."""
     halves = [
         (np.maximum(sign * axes, 0) ** 2).sum(axis=0)
         * (weights[:, None] * np.maximum(sign * scores[:, : axes.shape[1]], 0) ** 2).sum(axis=0)
@@ -217,25 +217,23 @@ def _energies(axes: FloatArray, scores: FloatArray, weights: FloatArray) -> Floa
 
 
 def above_zero(factor: FloatArray) -> FloatArray:
-    """Small values for zeros, which the multiplicative rules could never leave.
+    """Raise zeros to small values, since the multiplicative rules could never leave zero.
 
-    In proportion to the largest entry: repeated samples and empty features make no difference.
+    Relative to the largest entry: repeated samples and empty features make no difference.
     """
     return np.maximum(factor, factor.dtype.type(_LEAST_SHARE) * factor.max())
 
 
 def codes_above_zero(engine: Engine, codes: FloatArray) -> FloatArray:
-    """The same for codes."""
+    """`above_zero` for codes, which may lie on other sites."""
     largest = max(engine.gather(lambda codes: float(codes.max(initial=0)), codes))
     return engine.each(np.maximum, codes, engine.dtype.type(_LEAST_SHARE * largest))
 
 
 def unit_free_codes(engine: Engine, basis: FloatArray, codes: FloatArray, length: float) -> Start:
-    """A start from axes of length one, with the unit of X in the basis, where penalties expect it,
-    and in the place of these codes.
-
-    ``length`` is the typical length of a sample; of it a power of two is taken, so that no digit
-    changes.
+    """A start from unit axes: moves the unit of X, which penalties expect in the basis, out of the
+    codes, in place. The unit is ``length``, the typical length of a sample, as a power of two, so
+    that no digit changes.
     """
     unit = basis.dtype.type(power_of_two(length))
     return basis * unit, engine.each(np.divide, codes, unit, codes)
@@ -247,9 +245,9 @@ def typical_residual(engine: Engine, k: int, found: Axes, share: FloatArray | No
 
 
 def _left_over(squares: FloatArray, scores: FloatArray, k: int) -> FloatArray:
-    """Distances of samples from the span in which they have the first k of these scores.
+    """Distances of samples from the span of the axes of their first k scores.
 
-    They come from a difference of squares, which has half the digits: less than these is zero.
+    A difference of squares has half the digits: a result below those is zero.
     """
     left = squares - row_squares(scores[:, :k])
     told = left > ROUND_OFF[squares.itemsize] * squares
@@ -263,7 +261,7 @@ def typical_spread(engine: Engine, weights: FloatArray, share: FloatArray | None
 
 
 def _distances_from(engine: Engine, centre: FloatArray) -> FloatArray:
-    """Of all samples from a point, given as a column."""
+    """Distances of all samples from a point, given as a column."""
     squares = engine.squares - 2 * engine.times(centre)[:, 0] + float(np.vdot(centre, centre))
     return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
@@ -275,11 +273,11 @@ def _median(engine: Engine, values: FloatArray, share: FloatArray | None) -> flo
 def kmeans_start(
     engine: Engine, k: int, share: FloatArray | None, found: Axes, rng: np.random.RandomState
 ) -> Start:
-    """The centres of k-means as the basis; codes by least squares, with more on the own centre.
+    """Centres of k-means as the basis; codes by least squares, raised for the sample's own centre.
 
-    Clusters are looked for along the leading directions ``found``. Bare indicators would not do for
-    the robust graph penalty: where neighbours have the very same code their edge has length zero
-    and enormous weight, and reweighting never parts them again.
+    Clusters are searched along the leading directions ``found``. Plain indicators would not do for
+    the robust graph penalty: between neighbours with the same code an edge has length zero and an
+    enormous weight, and reweighting never separates them again.
     """
     clusters = kmeans(found[1], k, rng.randint(2**31 - 1), weights=share)
     basis = np.ascontiguousarray(found[0] @ clusters.centres.T, engine.dtype)
@@ -291,7 +289,7 @@ def kmeans_start(
 
 
 def _small_codes(engine: Engine, basis: FloatArray) -> FloatArray:
-    """Those of least squares, and of all that are as good the smallest."""
+    """Codes by least squares, the smallest among those that fit equally well."""
     lengths = np.linalg.norm(basis, axis=0)
     lengths[lengths == 0] = 1
     codes = np.zeros((engine.n_samples, basis.shape[1]), engine.dtype)
@@ -313,11 +311,11 @@ def exemplar_start(engine: Engine, k: int, rng: np.random.RandomState | None) ->
 def _spread_samples(
     engine: Engine, k: int, short: NDArray[np.bool_], rng: np.random.RandomState | None
 ) -> list[int]:
-    """One sample after the other, each drawn with its distance from those before as weight.
+    """Choose k samples, each drawn with its distance from those before as weight.
 
     Without ``rng`` the choice is fixed by the data: first the sample of median length, then always
-    the farthest but for the farthest tenth, which may be outliers. ``short`` ones are taken where
-    there are too few others.
+    the farthest, apart from the farthest tenth, which may be outliers. ``short`` samples are taken
+    if there are too few others.
     """
     squares, others = engine.brought(engine.squares).astype(np.float64), np.flatnonzero(~short)
     n = len(squares)

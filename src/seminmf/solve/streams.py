@@ -1,17 +1,17 @@
 """A factorization of samples that come in batches and are not kept.
 
-Of the samples that have been seen two sums remain, whatever their number is,
+Of all samples seen, two sums of fixed size remain,
 
     gram = Σ γ Vᵀ(d∘V)  (k × k),   moment = Σ γ Xᵀ(d∘V)  (m × k),
 
-with the codes and weights that each batch had when it came, and faded by γ < 1 if older batches are
-to count less. For a new batch the codes are solved for the present basis, the batch is added to the
-sums, and the basis is the minimiser of the quadratic that they stand for [1]_. Weights make this
-robust as in a fit: they are those of the loss, for each sample of a batch.
+with the codes and weights that each batch had when it came, faded by γ < 1 if older batches are to
+count less. For a new batch the codes are solved for the present basis, the batch is added to the
+sums, and the new basis minimises the quadratic that they define [1]_. The weights, those of the
+loss for each sample of a batch, make this as robust as a fit.
 
-A basis fits the samples that it was made of better than others, some of them exactly, and a weight
-of 1 / residual would hold it there for ever. Lengths below the typical residual of batches that the
-basis has not seen yet therefore count as that.
+A basis fits the samples that it was computed from better than others, some of them exactly, and a
+weight of 1 / residual would hold it there for ever. Residuals below the typical one of batches that
+the basis has not seen yet therefore count as that.
 
 References
 ----------
@@ -33,21 +33,21 @@ from ..problem.basis import Basis, BasisRule, LeastSquaresBasis, NonnegativeBasi
 from ..problem.objective import Objective
 from .projection import solve_codes
 
-# Rounds of coordinate descent for a non-negative basis, which has no closed form. A round takes
+# Sweeps of coordinate descent for a non-negative basis, which has no closed form. A sweep takes
 # little beside a batch.
 _SWEEPS = 10
-# Basis vectors shorter than this share of the others are not told from zero by their penalty.
+# For the penalty, basis vectors shorter than this share of the mean length count as that long.
 _RELATIVE_FLOOR = 1e-10
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What is left of the samples that have been seen."""
+    """What is kept of the samples seen: their two sums and their number."""
 
     gram: FloatArray
     moment: FloatArray
     weight: float
-    """How many samples that is, faded like the sums."""
+    """Their number, or total weight, faded like the sums."""
     typical: float
     """Typical residual of a batch before the basis has seen it."""
     n_samples: int
@@ -59,7 +59,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Past:
-    """A fit that is gone on from, whose samples are not there any more."""
+    """A finished fit to continue from, whose samples are not there any more."""
 
     codes: FloatArray
     residuals: FloatArray
@@ -70,7 +70,7 @@ class Past:
         return float(len(self.codes) if self.share is None else self.share.sum())
 
     def remembered(self, basis: Basis, objective: Objective, typical: float) -> Memory:
-        """The fit as a memory: its moment is the one whose best basis is that of the fit."""
+        """The fit as a memory, with the moment whose best basis is that of the fit."""
         codes, residuals = self.codes.astype(np.float64), self.residuals.astype(np.float64)
         share = None if self.share is None else self.share.astype(np.float64)
         weights = objective.loss.weights(residuals, typical or 1.0, share)
@@ -82,7 +82,7 @@ class Past:
 
 @dataclass(frozen=True)
 class Absorbed:
-    """A batch in the basis that it has changed."""
+    """A batch after it was added: its codes, and the basis and memory changed by it."""
 
     basis: FloatArray
     codes: FloatArray
@@ -109,7 +109,7 @@ def absorb(
     rule: BasisRule,
     forgetting: float,
 ) -> Absorbed:
-    """Add a batch to the past, of which a share of ``forgetting`` stays.
+    """Add a batch to the past, whose sums are multiplied by ``forgetting``.
 
     The β of the objective is that of one sample.
     """
@@ -133,7 +133,7 @@ def absorb(
 
 
 def _middle(residuals: FloatArray, share: FloatArray | None) -> float:
-    """The median of the samples that count."""
+    """The weighted median over the samples that count."""
     if share is None:
         return weighted_median(residuals, None)
     return weighted_median(residuals[share > 0], share[share > 0])
@@ -142,7 +142,7 @@ def _middle(residuals: FloatArray, share: FloatArray | None) -> float:
 def _solve(
     engine: Engine, basis: FloatArray, objective: Objective, codes: FloatArray
 ) -> FloatArray:
-    """Codes in their place, which is where the search begins; returns the residuals."""
+    """Solve for the codes in place, from those given; returns the residuals."""
     basis = basis.astype(engine.dtype)
     solve_codes(engine, basis, objective, codes)
     return engine.residuals(basis, codes)
