@@ -1,7 +1,7 @@
 """Robust semi-non-negative matrix factorization."""
 
-# As `typing` has it, which takes longer to load than all that is needed here; until the command has
-# loaded, Ctrl-C is Python's.
+# As in `typing`, which takes longer to load than all else here; until the command has loaded, a
+# Ctrl-C is answered by Python.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -33,8 +33,8 @@ __all__ = [
     "report",
 ]
 
-# Where the names are defined. They are imported when they are first asked for: scikit-learn takes
-# seconds, and who asks the command line for help, or for one module only, should not wait for it.
+# Where the names are defined. They are imported on first use: scikit-learn takes seconds, and the
+# help of the command line, or a single module, should not wait for it.
 _LATER = {
     "NMF": ".models.estimators",
     "CheckpointError": ".solve.checkpoint",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-# Nothing else: what loads before `main` begins is met by a Ctrl-C with a traceback.
+# No other imports: a Ctrl-C while they load, before `main` begins, would show a traceback.
 import os
 import signal
 import sys
 
-# As the command line has it, which is not there yet when this counts.
+# As in the command line, which is not loaded yet when this counts.
 _INTERRUPTED = 130
 
 
 def main() -> None:
-    """Entry point of the command: whoever presses Ctrl-C while it loads sees no traceback."""
+    """Entry point of the command; Ctrl-C while it loads shows no traceback."""
 
     def leave(*_: object) -> None:
         os._exit(_INTERRUPTED)
@@ -38,11 +38,11 @@ def main() -> None:
     except (SystemExit, KeyboardInterrupt) as end:
         if isinstance(end, SystemExit) and end.code != _INTERRUPTED:
             raise
-        # What processes have shared is given back, or its keeper complains about it.
+        # Release what processes share, or its keeper complains about it.
         shared = sys.modules.get("multiprocessing.util")
         if shared is not None:
             shared._run_finalizers(0)
-        # Left to itself Python may end by the signal, if it met the interrupt inside of an exec.
+        # Python itself might end by the signal, if the interrupt came inside of an exec.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(_INTERRUPTED)

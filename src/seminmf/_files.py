@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Writing of files that are there whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ PathLike = str | os.PathLike[str]
 
 
 def beside(path: Path) -> Path:
-    """A hidden name in the same folder that nothing has yet: renaming from it is atomic."""
+    """An unused hidden name in the same folder, from which a rename is atomic."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
 
 
 @contextmanager
 def atomic(path: PathLike) -> Iterator[IO[bytes]]:
-    """A stream whose content appears at ``path`` when the block ends well.
+    """A stream whose content appears at ``path`` when the block ends without an error.
 
-    It is written beside the target, flushed to the disk and then renamed. If anything goes wrong,
-    also an interruption, the target is as it was before and nothing else remains.
+    It is written beside the target, flushed to the disk and then renamed. After an error or an
+    interruption the target is as before, and nothing else remains.
     """
     target = Path(path)
     if target.is_dir():
@@ -41,7 +41,7 @@ def atomic(path: PathLike) -> Iterator[IO[bytes]]:
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError) and error.filename is None:
-            # A full disk does not say which file it was.
+            # The error of a full disk does not name the file.
             reason = error.strerror or str(error)
             raise OSError(error.errno or errno.EIO, reason, str(target)) from error
         raise

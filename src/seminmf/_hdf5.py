@@ -1,8 +1,8 @@
-"""HDF5 files, opened by a process of their own.
+"""HDF5 files, opened in a process of their own.
 
-libhdf5 crashes on some damaged files, and on others it loops for ever. So it works in a process of
-its own (`_hdf5_apart`), which may die: who asks it gets an error then. Groups and arrays here have
-that part of h5py's interface which this package uses.
+libhdf5 crashes on some damaged files, and loops for ever on others. In a process of its own
+(`_hdf5_apart`) it may die, and the caller gets an error. Groups and arrays here have the part of
+h5py's interface that this package uses.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import numpy as np
 from ._memory import available
 from ._optional import need
 
-# Bytes that are asked for at a time, so that the other process needs little memory.
+# Bytes requested at a time, so that the other process needs little memory.
 _PIECE = 2**24
-# Of the pipe between the two; as it is otherwise, large arrays take twice as long.
+# Size of the pipe between the two; with the default, large arrays take twice as long.
 _WIDE = 2**20
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[2]); "
@@ -44,7 +44,7 @@ class _Attributes:
 
 
 class Array:
-    """An array of a file: all of it, ``[()]``, or some of its rows."""
+    """An array of a file, read by ``[()]`` as a whole or by a slice of rows."""
 
     def __init__(self, file: File, name: str, told: tuple[Any, Any, Any, int]) -> None:
         self._file, self._name, self.attrs = file, name, _Attributes(file, name)
@@ -96,7 +96,7 @@ class Group:
         return node
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A group or an array."""
+        """The group or array of this name."""
         path = f"{self._name.rstrip('/')}/{name}"
         told = self._file.ask("node", path)
         if told is None:
@@ -106,12 +106,12 @@ class Group:
 
 
 class File(Group):
-    """A file, open for reading. A copy of it, in a fork or sent elsewhere, opens it anew."""
+    """A file open for reading. A copy of it, in a fork or pickled, opens the file anew."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = str(Path(path).absolute())
         self._reader = _Reader(self._path)
-        need("h5py", "HDF5 files")  # which is said better here; the other process starts meanwhile
+        need("h5py", "HDF5 files")  # a better message than the other process, starting meanwhile
         super().__init__(self, "/", self.ask("node", "/"))
 
     def __enter__(self) -> File:
@@ -124,7 +124,7 @@ class File(Group):
         return File, (self._path,)
 
     def ask(self, *question: Any, into: Any = None) -> Any:
-        """What the other process answers; an array is read into ``into`` if that is like it."""
+        """The other process's answer; an array is read into ``into`` if shape and type match."""
         reader = self._reader
         if not reader.end.alive or reader.owner != os.getpid():
             reader = self._reader = _Reader(self._path)
@@ -132,11 +132,11 @@ class File(Group):
 
 
 class _Reader:
-    """The other process. It ends with this object, and by itself when nobody can ask any more."""
+    """The other process. It ends with this object, or by itself when its input ends."""
 
     def __init__(self, path: str) -> None:
         self._path, self.owner, self._lock = path, os.getpid(), threading.Lock()
-        # Ctrl-C is for this process, which ends the other one.
+        # A Ctrl-C reaches this process only, which ends the other one.
         apart: dict[str, Any] = {"process_group": 0}
         if sys.platform == "win32":
             flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
@@ -150,7 +150,7 @@ class _Reader:
             **apart,
         )
         self.end = weakref.finalize(self, _end, self._process, self.owner)
-        with suppress(ImportError, AttributeError, OSError):  # Linux alone has wider pipes, a few
+        with suppress(ImportError, AttributeError, OSError):  # only Linux has wide pipes, not many
             import fcntl
 
             fcntl.fcntl(self._process.stdout, fcntl.F_SETPIPE_SZ, _WIDE)  # type: ignore[arg-type]
@@ -168,7 +168,7 @@ class _Reader:
                     f"HDF5's library crashed over {Path(self._path).name}, or came to no end"
                 ) from None
             except BaseException:
-                self.end()  # the rest of the answer would be taken for that to another question
+                self.end()  # the rest of the answer would be read as that to another question
                 raise
         if not isinstance(answer, dict):
             return answer

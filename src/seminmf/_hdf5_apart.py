@@ -1,8 +1,8 @@
-"""The process that opens an HDF5 file for `_hdf5`, and answers what it is asked.
+"""The process that opens an HDF5 file for `_hdf5` and answers its questions.
 
 A question is a line, ``(what, name of a node, ...)``; an answer is a line and perhaps bytes. Lines
-are Python literals. While libhdf5 loops for ever nothing of Python goes on, so a thread of C ends
-the process when an answer takes too long.
+are Python literals. While libhdf5 loops for ever no Python code runs, so a thread of C ends the
+process when an answer takes too long.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-# An answer may take so many seconds, and one more for as many bytes: those of a small file that is
-# damaged come at once or never.
+# Seconds an answer may take, and bytes for which it may take one more: a small damaged file answers
+# at once or never.
 SECONDS = 20
 BYTES_PER_SECOND = 2**23
 
 
 def serve(path: str) -> None:
-    """Answer on standard output what is asked on standard input, until nobody asks."""
+    """Answer questions from standard input on standard output, until the input ends."""
     _limit_memory()
     file = None
     with Path(os.devnull).open("wb") as nowhere:
@@ -46,7 +46,7 @@ def serve(path: str) -> None:
 
 
 def _limit_memory() -> None:
-    """No more than the machine has, whatever a file claims."""
+    """Limit memory to what the machine has, whatever a file claims to need."""
     with suppress(ImportError, AttributeError, ValueError, OSError):
         import resource
 
@@ -60,19 +60,19 @@ def _line(**answer: Any) -> bytes:
 
 
 def _node(file: Any, name: str) -> Iterator[bytes]:
-    """Names in a group; type, shape, chunks and bytes of an array; None where there is nothing."""
+    """Names in a group; type, shape, chunks and bytes of an array; None if there is no node."""
     if name != "/" and (name not in file or _leads_nowhere(file, name)):
         return iter([_line(value=None)])
     node = file[name]
     if not hasattr(node, "dtype"):
         return iter([_line(value=list(node))])
-    if node.shape is None:  # it holds nothing at all
+    if node.shape is None:  # an empty dataspace
         return iter([_line(value=(node.dtype.str, (0,), None, 0))])
     return iter([_line(value=(_kind(node.dtype), node.shape, node.chunks, node.nbytes))])
 
 
 def _leads_nowhere(file: Any, name: str) -> bool:
-    """Whether this is a link, and what it names is not there."""
+    """Whether the name is a link whose target is missing."""
     link = type(file.get(name, getlink=True)).__name__
     return link != "HardLink" and file.get(name) is None
 

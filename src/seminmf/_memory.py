@@ -1,4 +1,4 @@
-"""How much memory there is."""
+"""How much memory is available."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def available() -> int:
-    """Bytes that this process may still take."""
+    """Bytes that this process may still allocate."""
     try:
         words = Path("/proc/meminfo").read_text(encoding="ascii").split()
         free = 1024 * int(words[words.index("MemAvailable:") + 1])

@@ -9,11 +9,11 @@ _Value = TypeVar("_Value")
 
 
 class once(Generic[_Value]):  # noqa: N801 - a decorator, as `property`
-    """A property that is computed when it is first asked for, and kept.
+    """A property that is computed on first use and kept.
 
-    Not `functools.cached_property`, which until Python 3.11 has one lock for all objects of a
-    class: fits in several threads waited there for each other, and a process that was forked
-    meanwhile for ever.
+    Not `functools.cached_property`, which before Python 3.12 has one lock for all objects of a
+    class: fits in several threads waited there for each other, and a process forked meanwhile for
+    ever.
     """
 
     def __init__(self, function: Callable[[Any], _Value]) -> None:
@@ -32,5 +32,5 @@ class once(Generic[_Value]):  # noqa: N801 - a decorator, as `property`
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
             return self
-        # From now on the object's own attribute is found. Of two threads the first decides.
+        # The object's attribute now shadows this. Of two threads the first one's value stays.
         return instance.__dict__.setdefault(self._name, self._function(instance))

@@ -1,4 +1,4 @@
-"""Packages that are not always there."""
+"""Optional packages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def need(module: str, what: str, extra: str = "files") -> Any:
-    """An optional package, or a word on how to get it."""
+    """Import an optional package, or raise an error that says how to install it."""
     try:
         __import__(module)
     except ImportError as error:

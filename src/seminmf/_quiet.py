@@ -1,4 +1,4 @@
-"""Numbers out of range, without what NumPy says of them."""
+"""Calls without NumPy's warnings about numbers out of range."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _Result = TypeVar("_Result")
 
 
 def quietly(function: Callable[..., _Result], *arguments: Any, **named: Any) -> _Result:
-    """What a function returns; what overflows on its way, or is no number, is not told.
+    """Call a function without warnings of overflow and of invalid values.
 
-    In a context of its own, which ends with it: `numpy.errstate` stays behind where an interrupt
-    comes while it is entered.
+    In a context of its own, which ends with the call: `numpy.errstate` stays in force if an
+    interrupt comes while it is entered.
     """
 
     def called() -> _Result:

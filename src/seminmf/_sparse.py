@@ -1,5 +1,5 @@
-"""Sparse matrices as arrays, and those whose indices point out of them: compiled code would read
-and write there.
+"""Dense and sparse forms of matrices, and a check of sparse indices: compiled code would read and
+write wherever they point.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import scipy.sparse as sp
 
 
 def dense(rows: Any) -> Any:
-    """An array, of whatever is one or a sparse matrix."""
+    """An array, from one or from a sparse matrix."""
     return rows.toarray() if sp.issparse(rows) else rows
 
 
 def stored_like(X: Any, others: Any) -> Any:
-    """X dense or sparse, as others are."""
+    """X in the form, dense or sparse, of ``others``."""
     if sp.issparse(X) == sp.issparse(others):
         return X
     return X.toarray() if sp.issparse(X) else sp.csr_array(X)
 
 
 def check_indices(name: str, matrix: Any) -> None:
-    """Refuse a sparse matrix, called ``name``, that is none, or not what its shape says."""
+    """Raise an error that calls the matrix ``name`` if its indices do not fit its shape."""
     if len(matrix.shape) > 2:
         raise ValueError(f"{name} has shape {matrix.shape}; pass a matrix of two dimensions.")
     if not _within(matrix):
@@ -39,7 +39,7 @@ def _within(matrix: Any) -> bool:
     if kind == "coo":
         return all(map(_between, matrix.coords, shape))
     if kind not in ("csr", "csc", "bsr"):
-        return True  # SciPy looks at every index of the other kinds
+        return True  # SciPy checks the indices of the other kinds
     if kind == "bsr":
         shape = tuple(length // size for length, size in zip(shape, matrix.blocksize, strict=True))
     major, minor = reversed(shape) if kind == "csc" else shape

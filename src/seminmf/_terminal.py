@@ -1,4 +1,4 @@
-"""Words for terminals that do not have all characters."""
+"""Output to terminals that lack some characters."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
 
 
 def speak_plainly() -> None:
-    """Let standard output and error write ``...`` or ``?`` for what they have no character for.
+    """Have standard output and error write ``...`` or ``?`` for characters that they lack.
 
-    Names of files may be made of bytes that are no characters at all, which UTF-8 does not have.
+    File names may be bytes that are no characters at all, which UTF-8 lacks, too.
     """
     codecs.register_error(_HANDLER, _in_plain_characters)
     for stream in (sys.stdout, sys.stderr):

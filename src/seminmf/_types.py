@@ -1,4 +1,4 @@
-"""Names for the array types used throughout, and which type of numbers they have."""
+"""Array types used throughout, and the number type of a fit."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ IntArray = NDArray[np.integer[Any]]
 
 
 def number_type(dtype: Any) -> np.dtype[Any]:
-    """In which numbers of a type are calculated with: single precision stays so."""
+    """The number type in which data of a type are processed: single precision stays single."""
     return np.dtype(np.float32 if dtype == np.float32 else np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def plural(number: int, noun: str) -> str:
-    """The noun for so many: "row" or "rows", "entry" or "entries"."""
+    """The noun for this number: "row" or "rows", "entry" or "entries"."""
     if number == 1:
         return noun
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

@@ -1,9 +1,9 @@
-"""Which worker a sample goes to, so that few neighbours are parted: a part of space for each.
+"""Cells of space, one for each worker, so that few neighbours are on different workers.
 
-Space is halved again and again by planes, in proportion to the number of workers on both sides but
-for a tenth, where the fewest samples are near the plane. It lies across one of the directions in
-which the samples there are spread most, or across one that parts small clusters of them by where
-they lie in such a direction, and leaves each of them whole if a plane can.
+Space is halved again and again by planes, with samples on both sides in proportion to the workers
+there, within a tenth, where the fewest samples are near the plane. A plane is normal to one of the
+directions in which the samples are spread most, or to one that separates small clusters of samples
+by their places in such a direction, and so leaves each cluster whole if a plane can.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .._types import FloatArray, IntArray
 from ..compiled.kmeans import kmeans
 from ..compiled.threads.cores import AtWork
 
-# Directions that are tried, heights for each, and how far from the proportion they may be.
+# Directions tried, heights tried for each, and how far from the proportion heights may be.
 _DIRECTIONS, _HEIGHTS, _LEEWAY = 4, 21, 0.1
-# Small clusters, of so many samples.
+# The number of small clusters, and the most samples they are found from.
 _CLUSTERS, _CLUSTERED = 40, 4000
-# Samples are near a plane if they are nearer than this share of their spread.
+# A sample is near a plane within this share of the spread of the samples.
 _NEAR = 0.05
 
 
@@ -56,7 +56,7 @@ def _plane(points: FloatArray, share: float) -> tuple[FloatArray, float]:
 
 
 def _parting(centred: FloatArray, directions: FloatArray, share: float) -> FloatArray:
-    """For each direction one that tells the clusters that lie low in it from those that do not."""
+    """For each direction one that separates the clusters low in it from those high in it."""
     some = centred[:: -(-len(centred) // _CLUSTERED)]
     if len(some) < 2 * _CLUSTERS:
         return directions[:, :0]
@@ -72,14 +72,14 @@ def _parting(centred: FloatArray, directions: FloatArray, share: float) -> Float
 
 @dataclass(frozen=True)
 class Cells:
-    """Parts of space that hold about as many samples each."""
+    """Cells of space that hold about as many samples each."""
 
     count: int
     cuts: tuple[_Cut, ...]
 
     @classmethod
     def of(cls, points: FloatArray, count: int) -> Cells:
-        """So many cells for samples of which ``points`` are some."""
+        """``count`` cells, by ``points`` that represent all samples."""
         cuts: list[_Cut] = []
 
         def cut(points: FloatArray, first: int, last: int) -> None:
@@ -96,7 +96,7 @@ class Cells:
         return cls(count, tuple(cuts))
 
     def distances(self, points: FloatArray) -> FloatArray:
-        """For each point and cell: it is not nearer to the cell than this, and zero inside."""
+        """A lower bound on the distance of each point to each cell; zero inside."""
         bounds = np.zeros((len(points), self.count), points.dtype)
         for cut in self.cuts:
             above = (points @ cut.normal - cut.height)[:, None]

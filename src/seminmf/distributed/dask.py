@@ -1,7 +1,7 @@
-"""Dask arrays: rows on the workers of a cluster, or all in this process where there is none.
+"""Dask arrays: rows on the workers of a cluster, or all in this process without a cluster.
 
 With a `distributed.Client` each worker gets a site, which stays there for the fit; without one
-the chunks are computed by Dask's local scheduler, and there is one site in this process.
+Dask's local scheduler computes the chunks for one site in this process.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from .sites import (
     workers_of,
 )
 
-# Seconds to wait for a worker when all are lost: a new one may be on its way.
+# Seconds to wait for a worker when all are lost: a new one may be starting.
 _WAIT = 30
-# Seconds after a loss in which the scheduler gets to know of it.
+# Seconds that the scheduler gets to notice the loss of a worker.
 _SETTLE = 2
 
 
 def check_array(X: Any) -> None:
-    """Refuse chunks that cannot be used, with the line that mends them."""
+    """Refuse chunks that cannot be used, with the line of code that mends them."""
     if X.ndim != 2:
         raise ValueError(
             f"X must be a Dask array of samples × features, got {counted(X.ndim, 'dimension')}."
@@ -58,7 +58,7 @@ def check_array(X: Any) -> None:
 
 
 def checked_rows(block: Any, first: int, dtype: Any) -> Any:
-    """Rows of a chunk as the engines take them; the number of the first is for messages."""
+    """Rows of a chunk in the form that engines take; ``first`` is the row number for messages."""
     rows: Any
     if sp.issparse(block):
         check_indices("X", block)
@@ -83,7 +83,7 @@ def checked_rows(block: Any, first: int, dtype: Any) -> Any:
 def _load(
     blocks: list[Any], first: int, share: FloatArray | None, n_components: int, dtype: Any
 ) -> Site:
-    """A site of consecutive chunks."""
+    """A site with the rows of consecutive chunks."""
     parts, place = [], first
     for block in blocks:
         parts.append(checked_rows(block, place, dtype))
@@ -92,7 +92,7 @@ def _load(
 
 
 def _threads() -> int | None:
-    """Of the worker that this is; None where it is none."""
+    """Threads of the Dask worker that runs this; None outside of workers."""
     try:
         from distributed import get_worker
 
@@ -102,14 +102,14 @@ def _threads() -> int | None:
 
 
 def _give(site: Site, features: FloatArray, places: IntArray, cell: int) -> tuple[Any, ...]:
-    """Rows, numbers, weights and features of the samples in a cell."""
+    """Rows, numbers, weights and features of a site's samples in a cell."""
     chosen = np.flatnonzero(places == cell)
     share = None if site.share is None else site.share[chosen]
     return site.engine.chosen_rows(chosen), site.numbers[chosen], share, features[chosen]
 
 
 def _gather_on_worker(givers: list[Any], what: list[Any], cell: int, n_components: int) -> Site:
-    """A site of all samples in a cell."""
+    """A site of all samples in a cell, fetched from the sites that have them."""
     parts = [call.result() for call in [giver.run(_give, [*what, cell]) for giver in givers]]
     rows, numbers, shares, features = zip(*parts, strict=True)
     share = None if shares[0] is None else np.concatenate(shares)
@@ -120,13 +120,13 @@ def _gather_on_worker(givers: list[Any], what: list[Any], cell: int, n_component
 
 
 def _result(site: Site, values: FloatArray, first: int, last: int) -> tuple[IntArray, FloatArray]:
-    """Results of the samples from ``first`` to before ``last``, and their places there."""
+    """(places from ``first`` on, results) of a site's samples between ``first`` and ``last``."""
     chosen = np.flatnonzero((site.numbers >= first) & (site.numbers < last))
     return site.numbers[chosen] - first, values[chosen]
 
 
 def current_client() -> Any:
-    """The client that Dask would use; None without one."""
+    """The client that Dask would use, or None; an error if it has no workers."""
     try:
         from distributed import default_client
     except ImportError:
@@ -145,7 +145,7 @@ def current_client() -> Any:
 
 
 class DaskTable:
-    """The rows of a Dask array, which can be read again if they were lost; and sample weights."""
+    """The rows of a Dask array, which can be loaded again if they are lost, and sample weights."""
 
     def __init__(self, X: Any, share: FloatArray | None, n_components: int) -> None:
         self._X, self.share, self._n_components = X, share, n_components
@@ -156,11 +156,11 @@ class DaskTable:
 
     @property
     def _bounds(self) -> list[int]:
-        """Where the chunks begin and end."""
+        """Bounds of the chunks, in rows."""
         return [0, *np.cumsum(self._X.chunks[0]).tolist()]
 
     def load(self) -> Sites:
-        """Sites with the rows in their order."""
+        """Sites that hold the rows in their order."""
         import dask
         from dask.graph_manipulation import clone
 
@@ -168,7 +168,7 @@ class DaskTable:
             rows = list(dask.compute(*self._X.to_delayed()[:, 0]))
             return OwnSites(_load(rows, 0, self.share, self._n_components, self.dtype))
         if self._loaded:
-            # What was asked of the workers that were lost is forgotten before it is asked again.
+            # A clone has new keys: Dask has to forget the tasks of the workers that were lost.
             self._X = clone(self._X)
             time.sleep(_SETTLE)
         self._loaded = True
@@ -176,7 +176,7 @@ class DaskTable:
             self._client.wait_for_workers(1, timeout=_WAIT)
         except TimeoutError:
             raise WorkerLostError("The cluster has no workers left.") from None
-        # Some that are listed may just have died: only those that answer get rows.
+        # Workers on the list may just have died: only those that answer get rows.
         workers, calls = sorted(self._client.run(int, on_error="ignore")), []
         blocks, dealt = list(self._X.to_delayed()[:, 0]), self._deal(len(workers))
         workers = workers[: len(dealt)]
@@ -192,9 +192,9 @@ class DaskTable:
         return DaskSites(self._client, workers, calls)
 
     def _deal(self, count: int) -> list[tuple[int, int]]:
-        """Chunks for each of so many workers, from the first to before the last, as even as can be.
+        """(first, one after the last) chunk of each of ``count`` workers, as evenly as possible.
 
-        With fewer chunks than workers some get none.
+        With fewer chunks than workers some workers get none.
         """
         bounds = np.array(self._bounds)
         cuts = np.searchsorted(bounds, np.linspace(0, self.shape[0], count + 1))
@@ -206,7 +206,7 @@ class DaskTable:
         )
 
     def place(self, sites: Any, features: Held, cells: Cells) -> Sites:
-        """New sites with the rows and features of one cell each, in the place of the old."""
+        """New sites with the rows and features of one cell each, in place of the old ones."""
         places = sites.each(cells.places, features)
         what = [HERE, Reference(features.name), Reference(places.name)]
         calls = [
@@ -218,7 +218,7 @@ class DaskTable:
         return placed
 
     def collect(self, rows: Held) -> Any:
-        """What sites hold of all samples, as a Dask array with the chunks of X, on the workers."""
+        """Results of all samples as a Dask array with the chunks of X, on the workers."""
         import dask
         import dask.array as da
 
@@ -232,7 +232,7 @@ class DaskTable:
             chunk = np.empty((last - first, *parts[0][1].shape[1:]), self.dtype)
             for places, found in parts:
                 chunk[places] = found
-            # Not by a task, which Dask would do again after the sites have gone.
+            # Scattered, since Dask would repeat a task after the sites have gone.
             worker = sites.workers[number % len(sites)]
             future = self._client.scatter(chunk, workers=[worker], hash=False)
             chunks.append(da.from_delayed(dask.delayed(future), chunk.shape, self.dtype))

@@ -1,9 +1,9 @@
-"""Rows that lie at sites, as an engine: whoever factorizes does not know the difference.
+"""An engine whose rows lie at sites; the factorization does not see the difference.
 
-`RemoteEngine` has the verbs of `data.Engine`, `RemoteRows` stands where `data.Rows` stands on one
-machine, and `RemoteGraph` where `graph.prepared.NeighbourGraph` does. An accepted step is told to
-the sites with the next call, together with the codes of their neighbours elsewhere: an iteration
-is one round trip.
+`RemoteEngine` has the methods of `data.Engine`, `RemoteRows` takes the place of `data.Rows`, and
+`RemoteGraph` that of `graph.prepared.NeighbourGraph`. That a step was accepted is sent to the sites
+with the next call, together with the codes of their neighbours on other sites: an iteration is one
+round trip.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..data import Engine, Rows, Rule, Statistics, row_squares
 from .halo import HaloGraph, HaloRows
 from .sites import HERE, Held, Own, Sites
 
-# Arrays with a row for each sample are `Held` here.
+# Arrays with a row for each sample are `Held` objects here.
 
 
 def _facts(engine: Engine) -> tuple[Any, ...]:
@@ -30,17 +30,17 @@ def _drawn(engine: Engine, seed: int, columns: int, most: float) -> FloatArray:
 
 
 def _kept(verb: Callable[..., Any]) -> Any:
-    """The verb of an engine for those of all sites, where what it finds stays."""
+    """A method of `Engine` for the engines of all sites, whose results stay there."""
     return lambda engine, *arguments: engine.each(verb, engine, *arguments)
 
 
 def _added(verb: Callable[..., Any]) -> Any:
-    """The same, where what it finds is added up here."""
+    """A method of `Engine` for the engines of all sites, whose results are added up here."""
     return lambda engine, *arguments: np.asarray(engine.summed(verb, engine, *arguments))
 
 
 class RemoteEngine(Held, Engine):
-    """The engines of all sites."""
+    """The engines of all sites as one."""
 
     def __init__(self, sites: Sites, name: str) -> None:
         super().__init__(sites, name)
@@ -54,7 +54,7 @@ class RemoteEngine(Held, Engine):
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """Sites are closed by whoever has made them."""
+        """Does nothing: whoever made the sites closes them."""
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self.sites.each(function, *arguments)
@@ -66,7 +66,7 @@ class RemoteEngine(Held, Engine):
         return np.concatenate(self.gather(np.asarray, rows))
 
     def in_order(self, rows: Any) -> FloatArray:
-        """The same in the order of the samples."""
+        """`brought`, in the order of the samples."""
         found = self.brought(rows)
         ordered = np.empty_like(found)
         ordered[np.concatenate(self.gather(getattr, HERE, "numbers"))] = found
@@ -112,11 +112,10 @@ def _inner_penalty(graph: HaloGraph, codes: FloatArray, objective: Any) -> float
 
 
 class RemoteGraph(Held):
-    """The graphs of all sites, and who sees codes of whom.
+    """The graphs of all sites, and the edges between sites.
 
-    Codes that are seen elsewhere are a table, those of one site below those of the other.
-    ``sights[s]`` are the rows of the table that site s wants to see; edge e goes from row
-    ``ends[e, 0]`` to row ``ends[e, 1]`` and has weight ``weights[e]``.
+    Codes that other sites need form a table, site after site. Site s needs its rows ``sights[s]``;
+    edge e is between its rows ``ends[e, 0]`` and ``ends[e, 1]`` and has weight ``weights[e]``.
     """
 
     sights: list[IntArray]
@@ -124,15 +123,15 @@ class RemoteGraph(Held):
     weights: FloatArray
 
     def table(self, codes: Held) -> FloatArray:
-        """Codes that are seen elsewhere."""
+        """The codes that other sites need."""
         return np.concatenate(self.sites.gather(_shown, self, codes))
 
     def seen(self, table: FloatArray) -> Own:
-        """What each site wants to see of it."""
+        """The rows of the table that each site needs."""
         return Own([table[own] for own in self.sights])
 
     def with_neighbours(self, codes: Any) -> Any:
-        """Codes of all samples that edges of a site end at, the own ones first."""
+        """Codes of all samples that edges of a site end at, its own samples first."""
         return self.sites.each(
             lambda *both: np.concatenate(both), codes, self.seen(self.table(codes))
         )
@@ -143,7 +142,7 @@ class RemoteGraph(Held):
         return sum(inner) + self.penalty(self.table(codes), objective), None
 
     def penalty(self, table: FloatArray, objective: Any) -> float:
-        """That of the edges between sites."""
+        """The penalty of the edges between sites."""
         steps = table[self.ends[:, 0]] - table[self.ends[:, 1]]
         lengths = np.sqrt(row_squares(steps))
         weights = self.weights.astype(lengths.dtype)
@@ -153,10 +152,10 @@ class RemoteGraph(Held):
 def _obey(
     rows: Any, accepted: float | None, elsewhere: FloatArray | None, method: str, arguments: Any
 ) -> tuple[Any, FloatArray | None]:
-    """What a method of the rows returns, and the codes that others want to see.
+    """Call a method of a site's rows; returns its result, and the codes that other sites need.
 
-    Before it the trial point of the call before is accepted, if that is the current one now, with
-    this extrapolation beyond it and the codes of the neighbours elsewhere.
+    If the trial point of the call before was ``accepted``, with this extrapolation, that is done
+    first, with the codes of the neighbours ``elsewhere`` at that point.
     """
     if accepted is not None:
         rows.accept(accepted)
@@ -180,7 +179,7 @@ class RemoteRows:
             kind, codes = HaloRows, graph.with_neighbours(codes)
         self._rows = engine.each(kind, engine, terms, rule, graph, share, codes)
         self._accepted: float | None = None
-        # Codes seen elsewhere, of the trial point.
+        # The codes of the trial point that other sites need.
         self._trial: FloatArray | None = None
 
     def measure(self, *arguments: Any) -> Statistics:
@@ -190,13 +189,13 @@ class RemoteRows:
         return self._statistics("advance", arguments)
 
     def solve(self, *numbers: float) -> None:
-        """The moments are with who asks, and so is the basis that solves their system."""
+        """None: the caller has the moments, and solves for the basis itself."""
 
     def newton_steps(self, *arguments: Any) -> None:
-        """What passes have left stays at the sites."""
+        """None: the products of a pass stay at the sites."""
 
     def widen(self, *arguments: Any) -> bool:
-        """They begin anew in other features."""
+        """False: a run starts anew in other features."""
         return False
 
     def accept(self, eta: float) -> None:
@@ -218,7 +217,7 @@ class RemoteRows:
         return self._sites.each(getattr, self._rows, "residuals")
 
     def _tell(self) -> None:
-        """Have the sites know what was accepted."""
+        """Tell the sites what was accepted."""
         if self._accepted is not None:
             self._ask("")
 

@@ -1,15 +1,15 @@
-"""Rows that have neighbours with other workers: their codes as they were told last.
+"""Rows with neighbours on other sites, whose codes are known as of the last message.
 
-For coordinate descent the edges between workers are majorised. Both ends of such an edge move at
-the same time, and with o for where they come from and any θ > 0
+For coordinate descent the edges between sites are majorised. Both ends of such an edge move at the
+same time; with o for where they come from and any θ > 0
 
     ‖v_i − v_j‖² ≤ ‖v_i − o_j‖² + ‖v_j − o_i‖² − ‖o_i − o_j‖² + θ ‖v_i − o_i‖² + ‖v_j − o_j‖² / θ
 
-where both sides are equal at v = o: each end sees the other where it was, and is held back by its
-own place. In the compiled update that is an edge of the sample to itself, whose code is read before
-it changes. One end is held back little and the other much, in turn: with θ = 1 ends that have come
-together pull at each other no more than they hold themselves back, and stay behind when their
-neighbours move. The multiplicative rule reads all codes as they were, and needs no such edge.
+with equality at v = o: each end sees the other where it was, and is held back by its own place. In
+the compiled update that is an edge from the sample to itself, whose code is read before it changes.
+In turn one end is held back little and the other much: with θ = 1, ends that have come together
+pull at each other no more than they hold themselves back, and stay behind when their neighbours
+move. The multiplicative rule reads all codes as they were, and needs no such edge.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from ..compiled.state import Graph
 from ..data import Engine, Rows, Rule
 from ..graph.prepared import NeighbourGraph, inverse
 
-# How much the end of an edge is held back that may move, against the other.
+# θ: how much the end that may move is held back; the other is held back by 1/θ.
 _HELD_BACK = 0.05
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """Edges from samples of a worker to others elsewhere.
+    """Edges between samples of this site and samples of others.
 
-    ``own[e]`` is the number of a sample here, ``other[e]`` that of one elsewhere, counted among the
-    neighbours elsewhere, ``weights[e]`` the weight of the edge, and ``first[e]`` is true at one of
-    its two ends; ``shown`` are samples here whose codes others want to see.
+    Edge e is between sample ``own[e]`` here and number ``other[e]`` among the neighbours elsewhere,
+    and has weight ``weights[e]``; ``first[e]`` is true at one of its two ends. ``shown`` are the
+    samples here whose codes other sites need.
     """
 
     own: IntArray
@@ -49,17 +49,17 @@ class Crossing:
 
 @dataclass(frozen=True)
 class HaloGraph(NeighbourGraph):
-    """The graph of the samples of a worker, with the neighbours elsewhere behind them.
+    """The graph of a site's samples, with the neighbours on other sites numbered after them.
 
-    ``pairs`` are those of samples that are both here. In a row of the CSR pattern the edges to
-    others come behind the inner ones, and behind each of them, if samples are ``held_back``, that
-    of the sample to itself.
+    ``pairs`` are the edges inside the site. A row of the CSR pattern has the edges inside first,
+    then those to other sites, each followed by the edge from the sample to itself if samples are
+    ``held_back``.
     """
 
     inner: NeighbourGraph
     crossing: Crossing
     crossing_pairs: IntArray
-    """As ``pairs``, of the others: in the last column is what holds a sample back."""
+    """As ``pairs``, for edges to other sites; the last column is the edge to itself."""
     held_back: bool
 
     @classmethod
@@ -89,7 +89,7 @@ class HaloGraph(NeighbourGraph):
 
     @once
     def renumbered(self) -> HaloGraph:
-        """For samples in the order of ``numbering`` that move one after the other."""
+        """The graph in the order of ``numbering``, for samples that move one after the other."""
         crossing, numbering = self.crossing, self.numbering
         if numbering is not None:
             place = inverse(numbering)
@@ -101,18 +101,18 @@ class HaloGraph(NeighbourGraph):
         return replace(self, pairs=self.crossing_pairs).structure
 
     def weigh_crossing(self, codes: FloatArray, objective: Any, edges: FloatArray) -> None:
-        """Weights of the edges to others at these codes, into their places in ``edges``."""
+        """Write the weights of the edges to other sites at these codes into ``edges``."""
         weigh_all_edges(self._structure_of_crossing, objective, codes, edges)
 
     def hold_back(self, edges: FloatArray, turn: int) -> None:
-        """Multiply the weights with which samples are held back by θ or 1/θ, whose turn it is."""
+        """Multiply the weights of edges to themselves by θ or 1/θ, in turn."""
         own = self.crossing.first[np.argsort(self.crossing.own, kind="stable")]
         moving = own == (turn % 2 == 0)
         edges[self.crossing_pairs[:, 3]] *= np.where(moving, _HELD_BACK, 1 / _HELD_BACK)
 
     def measure(self, codes: FloatArray, objective: Any) -> tuple[float, FloatArray]:
-        """The penalty of the edges whose ends are both here, and W_ij at these codes, with those
-        of the neighbours elsewhere behind the own.
+        """The penalty of the edges inside, and W_ij of all edges; ``codes`` has those of the
+        neighbours on other sites after the own.
         """
         penalty, edges = super().measure(codes, objective)
         self.weigh_crossing(codes, objective, edges)
@@ -120,9 +120,9 @@ class HaloGraph(NeighbourGraph):
 
 
 class HaloRows(Rows):
-    """Rows of a run that are told the codes of their neighbours elsewhere.
+    """Rows of a run that receive the codes of their neighbours on other sites.
 
-    ``codes`` are the own, and behind them those of the neighbours.
+    ``codes`` are the own, followed by those of the neighbours.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class HaloRows(Rows):
             self._times_weighed += 1
 
     def meet(self, codes: FloatArray) -> None:
-        """Codes of the neighbours elsewhere at the point that has just become the current one."""
+        """Take over the neighbours' codes at the point that has just become the current one."""
         beyond = slice(self._own.stop, None)
         ahead = codes + self._start_eta * (codes - self._elsewhere)
         self._current.codes[beyond] = codes
@@ -152,6 +152,6 @@ class HaloRows(Rows):
         self._weigh()
 
     def shown(self, *, trial: bool) -> FloatArray:
-        """Codes that others want to see, of the current point or of the trial."""
+        """Codes that other sites need, of the current point or of the trial."""
         point = self._trial if trial else self._current
         return point.codes[self._halo.crossing.shown]

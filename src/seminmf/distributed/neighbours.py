@@ -1,8 +1,8 @@
 """Neighbours of samples that lie at several sites.
 
-Each site looks for the neighbours of its samples among its own. A sample that is nearer to the
-cell of another site than to the last of its neighbours asks there too; who is then chosen is as
-good as if all samples were in one place.
+Each site searches for the neighbours of its samples among its own. For a sample nearer to the cell
+of another site than to the last of its neighbours, that site is asked, too; the neighbours then
+chosen are as good as if all samples were in one place.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from .engine import RemoteEngine, RemoteGraph
 from .halo import Crossing, HaloGraph
 from .sites import Held, Own
 
-# Samples by which the cells are chosen, in all.
+# Samples that the cells are made from, in all.
 _SAMPLES_FOR_CELLS = 20_000
 
 
 def cells_of(engine: RemoteEngine, features: Held) -> Cells:
-    """A cell for each site, by the features that they hold."""
+    """A cell for each site, by the features of the samples."""
     step = max(1, round(engine.n_samples / _SAMPLES_FOR_CELLS))
     some = engine.gather(lambda own: np.asarray(own[::step]), features)
     return Cells.of(np.concatenate(some), len(engine.sites))
 
 
 class _Search:
-    """Neighbours of the samples of a site, with their distances and the sites where they are."""
+    """Neighbours of the samples of a site, with their distances and the sites they are at."""
 
     def __init__(
         self, features: FloatArray, number: int, cells: Cells, count: int, approximate: bool
     ) -> None:
-        """Among the own samples."""
+        """Search among the own samples."""
         self._features, self._number, n = features, number, len(features)
         own = max(min(count, n - 1), 0)
         approximate = approximate and worth_it(n, count)
@@ -59,11 +59,11 @@ class _Search:
         self._asking = [np.flatnonzero(column) for column in near.T]
 
     def questions(self) -> list[Any]:
-        """For each other site what to ask it: features, or None."""
+        """What to ask each other site: features of samples, or None."""
         return [self._features[rows] if len(rows) else None for rows in self._asking]
 
     def answers(self, questions: list[Any]) -> list[Any]:
-        """For the features of each asking site, the nearest samples here and their distances."""
+        """The nearest samples here, and their distances, for the features of each asking site."""
         count = min(self._distances.shape[1], len(self._features))
         return [
             None if features is None or count == 0 else self._index.query(features, count)
@@ -71,8 +71,8 @@ class _Search:
         ]
 
     def choose(self, answers: list[Any]) -> IntArray:
-        """The nearest of all that were found: a row (sample here, site, sample there) for each
-        link to another site.
+        """Keep the nearest of all found; returns (sample here, site, sample there) for each link
+        to another site.
         """
         count = self._distances.shape[1]
         for other, (rows, answer) in enumerate(zip(self._asking, answers, strict=True)):
@@ -91,7 +91,7 @@ class _Search:
         return np.stack([rows, self._homes[places], self._indices[places]], axis=1)
 
     def graph(self) -> sp.csr_array:
-        """Of the samples here."""
+        """The graph of the links inside this site."""
         rows, places = np.nonzero((self._homes == self._number) & (self._indices >= 0))
         links = np.ones(len(rows)), (rows, self._indices[rows, places])
         n = len(self._features)
@@ -101,16 +101,16 @@ class _Search:
 def find_neighbours(
     engine: RemoteEngine, features: Held, cells: Cells, n_neighbors: int, *, approximate: bool
 ) -> tuple[RemoteGraph, float]:
-    """The graph of the neighbours of all samples by their features, and the share of them that were
-    found.
+    """The graph of the nearest neighbours of all samples by their features, and the share of the
+    neighbours that were found.
     """
     numbers = range(len(engine.sites))
     search = engine.each(_Search, features, Own(numbers), cells, n_neighbors, approximate)
-    # What site s asks site t goes from place t of row s to place s of row t, and back.
+    # Question t of site s goes to site t as number s, and the answer back.
     questions = engine.gather(_Search.questions, search)
     answers = engine.gather(_Search.answers, search, Own(list(zip(*questions, strict=True))))
     chosen = engine.gather(_Search.choose, search, Own(list(zip(*answers, strict=True))))
-    # An edge where one of the two is a neighbour of the other, with the lower site first.
+    # An edge wherever one of two samples is a neighbour of the other, with the lower site first.
     found = np.concatenate([np.insert(links, 0, s, axis=1) for s, links in enumerate(chosen)])
     turned = found[:, 0] > found[:, 2]
     found[turned] = found[turned][:, [2, 3, 0, 1]]
@@ -134,7 +134,7 @@ def split_graph(engine: RemoteEngine, matrix: sp.csr_array) -> RemoteGraph:
 
 
 def _prepared(engine: Engine, matrix: sp.csr_array, crossing: Crossing) -> HaloGraph:
-    """The graph of the samples of a site, for the solver."""
+    """The graph of a site's samples, prepared for the solver."""
     inner = NeighbourGraph.prepare(matrix, engine.squares, engine.dtype, engine.chunk_bounds)
     return HaloGraph.of(inner, crossing)
 
@@ -142,13 +142,13 @@ def _prepared(engine: Engine, matrix: sp.csr_array, crossing: Crossing) -> HaloG
 def _set_graph(
     engine: RemoteEngine, edges: IntArray, weights: FloatArray, inner: Held | Own
 ) -> RemoteGraph:
-    """Have each site know its edges.
+    """Give each site its edges.
 
-    ``edges`` are those between sites, a row (site, sample, site, sample) for each; ``inner`` are
-    the matrices of the others.
+    ``edges`` are those between sites, a row (site, sample, site, sample) for each; ``inner`` has
+    the matrices of the edges inside each site.
     """
     sides = np.concatenate([edges[:, :2], edges[:, 2:]])
-    # The table of codes that are seen elsewhere: by site, and by sample.
+    # The table of codes that other sites need, sorted by site and sample.
     table, rows = np.unique(sides, axis=0, return_inverse=True)
     ends = rows.reshape(2, -1).T
     sights, crossings = [], []

@@ -1,9 +1,9 @@
-"""Where the rows lie: at one site in this process, or at one on each worker of a Dask cluster.
+"""Sites, which hold rows: one in this process, or one on each worker of a Dask cluster.
 
-A `Site` holds rows and whatever functions have left there. Functions go to all sites at once:
-`Sites.each` leaves what they make where it is made, under a name (`Held`), and `Sites.gather`
-brings it here, in the order of the sites. Of what lies at the sites, each function gets what
-its own site has.
+A `Site` holds rows and the results of functions. Functions are sent to all sites at once:
+`Sites.each` leaves their results where they are made, under a name (`Held`), and `Sites.gather`
+returns them here, in the order of the sites. A `Held` argument becomes, at each site, what that
+site holds under its name.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from threadpoolctl import threadpool_limits
 from .._types import FloatArray, IntArray
 from ..data import Engine
 
-# Seconds between two looks whether the workers are still there, while something takes long.
+# Seconds between checks, during long calls, that the workers are still there.
 _LOOK_EVERY = 1.0
 
 
 class WorkerLostError(RuntimeError):
-    """A worker went away, and with it the rows that it held."""
+    """A worker was lost, and with it the rows that it held."""
 
 
 class Reference(NamedTuple):
-    """What a site holds under this name."""
+    """Stands for what a site holds under this name."""
 
     name: str
 
 
 HERE = Reference("site")
-"""The site itself."""
+"""Stands for the site itself."""
 
 
 class Site:
-    """Rows of X on one worker, and what functions leave beside them.
+    """Rows of X on one worker, with the results of functions that are kept there.
 
     Parameters
     ----------
     rows : array or CSR array
     numbers : array
-        Which of all the samples these are.
+        The numbers of these rows among all samples.
     share : array or None
         Their weights.
     n_components : int
     threads : int or None
-        How many to work with; None leaves it to the settings of the process.
+        How many to use; None leaves that to the settings of the process.
     features : array or None
-        By which neighbours are looked for.
+        Features in which neighbours are searched.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class Site:
         self, function: Callable[..., Any], arguments: Sequence[Any], keep: str | None = None,
         gone: Sequence[str] = (),
     ) -> Any:  # fmt: skip
-        """What a function finds here; kept under a name, or returned.
+        """Call a function here; its result is kept under the name ``keep``, or returned.
 
-        What is held under the names that are ``gone`` is not wanted any more.
+        What is held under the names ``gone`` is dropped first.
         """
         for name in gone:
             del self._held[name]
@@ -90,14 +90,14 @@ class Site:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Rows one below the other; itself if it is one."""
+    """Arrays or CSR arrays one below the other; a single one is not copied."""
     if len(parts) == 1:
         return parts[0]
     return sp.csr_array(sp.vstack(parts)) if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 class Held:
-    """Something that lies at the sites under a name, as long as somebody here has this."""
+    """A handle for what the sites hold under a name, dropped there when the handle is."""
 
     def __init__(self, sites: Sites, name: str) -> None:
         self.sites, self.name = sites, name
@@ -111,7 +111,7 @@ class Held:
 
 
 class Own(NamedTuple):
-    """An argument that is another one for each site."""
+    """An argument with a value of its own for each site."""
 
     parts: Sequence[Any]
 
@@ -120,7 +120,7 @@ _Kind = TypeVar("_Kind", bound=Held)
 
 
 class Sites:
-    """All sites of a fit."""
+    """All sites of a fit, to which functions are sent."""
 
     def __init__(self, size: int) -> None:
         self._size, self._names = size, count()
@@ -130,17 +130,17 @@ class Sites:
         return self._size
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> Held:
-        """Have each site keep what a function makes of its arguments."""
+        """Call a function at each site and keep the results there."""
         return self.each_as(Held, function, *arguments)
 
     def each_as(self, kind: type[_Kind], function: Callable[..., Any], *arguments: Any) -> _Kind:
-        """The same, with another class for what lies there."""
+        """`each`, with a handle of another class."""
         name = str(next(self._names))
         self._send(function, arguments, name)
         return kind(self, name)
 
     def gather(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """What a function finds at each site."""
+        """Call a function at each site; the list of its results."""
         return self._send(function, arguments, None)
 
     def _send(
@@ -151,23 +151,23 @@ class Sites:
         return self.run([(function, part, keep, gone) for part in own])
 
     def run(self, orders: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """What `Site.run` returns for the order of each site."""
+        """Call `Site.run` with the arguments for each site; the list of its results."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Let go of the rows."""
+        """Release the rows."""
         raise NotImplementedError
 
 
 def _sent(argument: Any, number: int) -> Any:
-    """What goes to a site in the place of an argument."""
+    """An argument as one site gets it."""
     if isinstance(argument, Own):
         return argument.parts[number]
     return Reference(argument.name) if isinstance(argument, Held) else argument
 
 
 class OwnSites(Sites):
-    """One site, in this process."""
+    """A single site in this process."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(1)
@@ -181,7 +181,7 @@ class OwnSites(Sites):
 
 
 class DaskSites(Sites):
-    """Sites as actors, one on each of some workers: they stay there from call to call."""
+    """Sites as Dask actors, one on each of some workers, which stay there between calls."""
 
     def __init__(self, client: Any, workers: list[str], calls: list[Any]) -> None:
         """``calls`` are the futures that make the sites; while they live, the actors do."""
@@ -198,7 +198,7 @@ class DaskSites(Sites):
         results: list[Any] = []
         problems: list[Exception] = []
         for call in calls:
-            # All are waited for: none may still be at work when the next one begins.
+            # Wait for all: none may still be running when the next call begins.
             try:
                 results.append(call.result())
             except Exception as error:
@@ -209,17 +209,17 @@ class DaskSites(Sites):
 
     def close(self) -> None:
         for actor in self.actors:
-            with suppress(OSError, RuntimeError):  # some may have gone away by themselves
+            with suppress(OSError, RuntimeError):  # an actor whose worker is gone
                 actor.close().result()
 
 
 def workers_of(client: Any) -> list[str]:
-    """Addresses of the workers that are there now."""
+    """Addresses of the workers that are connected."""
     return sorted(client.scheduler_info(n_workers=-1)["workers"])
 
 
 def wait_for(client: Any, workers: list[str], calls: list[Any]) -> None:
-    """Until all calls are done; what is meant for a worker that is gone would never be."""
+    """Wait until all calls are done; those meant for a lost worker never would be: an error."""
     from distributed import wait
 
     while True:
@@ -237,7 +237,7 @@ def wait_for(client: Any, workers: list[str], calls: list[Any]) -> None:
 
 
 def meaning_of(error: Exception) -> Exception:
-    """The error of a function, or that a worker was lost, which Dask tells in several ways."""
+    """`WorkerLostError` if Dask tells, in one of several ways, of a lost worker; else the error."""
     from distributed import CancelledError, KilledWorker
     from distributed.comm import CommClosedError
 

@@ -1,7 +1,7 @@
 """Sources: tables of numbers outside of memory, read some rows at a time.
 
-A source is anything with ``shape``, ``dtype`` and ``read(start, stop)``; what else it may have, see
-`Source`. `open_source` makes one of a file or a folder, and ``fit`` takes them within
+A source is anything with ``shape``, ``dtype`` and ``read(start, stop)``; `Source` lists what else
+it may have. `open_source` makes one from a file or a folder, and ``fit`` reads them within
 ``max_memory``.
 
 >>> import numpy as np

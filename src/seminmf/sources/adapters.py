@@ -1,4 +1,4 @@
-"""What a source is, and the sources that files and arrays of other libraries make."""
+"""The protocol of sources, and sources for files and for arrays of other libraries."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .._words import counted
 
 @runtime_checkable
 class Source(Protocol):
-    """Rows of numbers that can be read again and again, and do not change meanwhile.
+    """Rows of numbers that can be read repeatedly and do not change meanwhile.
 
-    Three more attributes are used where they are there: ``indptr``, which a source of sparse rows
-    must have, as in CSR (how many entries the rows have decides how many are read at a time);
-    ``names``, of the features; and ``bounds``, of the blocks of rows in which the source is stored:
-    reading is cheapest from one of them to another.
+    Three more attributes are used if present: ``indptr``, as in CSR, which a source of sparse rows
+    must have (the number of entries decides how many rows are read at a time); ``names`` of the
+    features; and ``bounds`` of the blocks of rows in which the source is stored: reading whole
+    blocks is cheapest.
     """
 
     @property
@@ -35,7 +35,7 @@ class Source(Protocol):
 
 
 def check_table(what: str, shape: tuple[int, ...], dtype: Any) -> None:
-    """Two dimensions, real numbers."""
+    """Raise an error unless there are two dimensions and real numbers."""
     if len(shape) != 2:
         raise ValueError(
             f"{what} has {counted(len(shape), 'dimension')}, shape {tuple(shape)}; "
@@ -46,10 +46,10 @@ def check_table(what: str, shape: tuple[int, ...], dtype: Any) -> None:
 
 
 class FileSource:
-    """Numbers of a file, one row after the other (or one column after the other).
+    """Numbers of a file, row after row (or column after column).
 
-    They are read, not mapped: pages of a mapped file would count as memory of this process for as
-    long as the system leaves them there.
+    They are read, not mapped: pages of a mapped file count as memory of this process as long as the
+    system leaves them there.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class FileSource:
 
     @classmethod
     def of_npy(cls, path: str | os.PathLike[str]) -> FileSource:
-        """A file that `numpy.save` wrote."""
+        """A source of a file that `numpy.save` wrote."""
         try:
             mapped = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
@@ -75,7 +75,7 @@ class FileSource:
 
     @classmethod
     def of_mapped(cls, mapped: Any) -> FileSource:
-        """The file behind a mapped array, also behind some of its rows."""
+        """A source of the file behind a mapped array or behind consecutive rows of one."""
         check_table("the mapped array", mapped.shape, mapped.dtype)
         whole = mapped
         while isinstance(whole.base, np.memmap):
@@ -92,14 +92,14 @@ class FileSource:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """As it was, with fewer rows if the file has become too short for them."""
+        """The shape given, with fewer rows if the file has become too short for them."""
         n, m = self._shape
         held = (self.path.stat().st_size - self.offset) // self.dtype.itemsize
         return (n, m) if held >= n * m else (held // m, m)
 
     def read(self, start: int, stop: int) -> Any:
         if self.order == "F":
-            # A map of its own, which goes with what was touched of it.
+            # A new map each time, so that pages read are released with it.
             mapped = np.memmap(
                 self.path, self.dtype, mode="r", offset=self.offset, shape=self._shape, order="F"
             )
@@ -109,7 +109,7 @@ class FileSource:
         return rows
 
     def read_into(self, start: int, rows: Any) -> None:
-        """Rows from ``start`` on into an array of the same type."""
+        """Read rows from ``start`` on into an array of the same type."""
         left = memoryview(rows).cast("B")
         with self.path.open("rb", buffering=0) as stream:
             stream.seek(self.offset + start * rows.strides[0])
@@ -121,7 +121,7 @@ class FileSource:
 
 
 class ArraySource:
-    """An array that reads what is asked of it: of Zarr, of HDF5 or in memory."""
+    """An array that reads on slicing (Zarr, HDF5), or one in memory."""
 
     def __init__(self, array: Any, what: str = "X", names: Any = None) -> None:
         if not hasattr(array, "dtype") or sp.issparse(array):
@@ -140,7 +140,7 @@ class ArraySource:
 
     @property
     def bounds(self) -> IntArray | None:
-        """Of the chunks in which the array is stored."""
+        """Bounds of the chunks in which the array is stored."""
         stored = getattr(self._array, "chunks", None)
         n = self.shape[0]
         return None if not stored else np.append(np.arange(0, n, int(stored[0])), n)
@@ -150,7 +150,7 @@ class ArraySource:
 
 
 class MatrixSource:
-    """CSR rows from three arrays: numbers, columns, and where the rows begin."""
+    """CSR rows from three arrays: data, indices and indptr."""
 
     def __init__(
         self, parts: tuple[Any, Any, Any], shape: tuple[int, int], what: str = "X",
@@ -178,10 +178,10 @@ class MatrixSource:
 
 
 class ParquetSource:
-    """The numeric columns of a Parquet file, or of all in a folder, in the order of their names.
+    """Numeric columns of a Parquet file, or of all in a folder, in the order of their names.
 
-    A group of rows is read at a time. ``columns`` are those to take; None takes all, which then
-    must be numeric.
+    One group of rows is read at a time. ``columns`` are the columns to take; None takes all, which
+    then must be numeric.
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: list[str] | None = None) -> None:
@@ -226,7 +226,7 @@ class ParquetSource:
 
 
 def _parquet_files(place: Path) -> list[Path]:
-    """A file .parquet itself, or those of a folder; none for anything else."""
+    """A .parquet file itself, or those of a folder; an empty list for anything else."""
     if place.is_dir():
         return sorted(place.glob("*.parquet"))
     return [place] if place.suffix.lower() in (".parquet", ".pq") else []
@@ -242,19 +242,19 @@ def _open_parquet(path: Path) -> Any:
 
 
 def parquet_schema(path: str | os.PathLike[str]) -> Any:
-    """The columns of a Parquet file, or of the first of a folder; None for anything else."""
+    """The schema of a Parquet file, or of the first one of a folder; None for anything else."""
     paths = _parquet_files(Path(path))
     return _open_parquet(paths[0]).schema_arrow if paths else None
 
 
 def is_number_type(kind: Any) -> bool:
-    """Whether a column of Arrow has real numbers."""
+    """Whether a column type of Arrow is one of real numbers."""
     types = importlib.import_module("pyarrow").types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
 def _table_columns(schema: Any) -> list[str]:
-    """Those that are data, and not an index that pandas wrote."""
+    """Columns that hold data, and no index that pandas wrote."""
     noted = (schema.pandas_metadata or {}).get("index_columns", [])
     index = {name for name in noted if isinstance(name, str)}
     return [name for name in schema.names if name not in index]
@@ -273,7 +273,7 @@ def _number_type(path: Any, name: str, schema: Any) -> str:
 
 
 class SelectedRows:
-    """Some rows of a source, in their order."""
+    """Selected rows of a source, in the given order."""
 
     def __init__(self, source: Source, numbers: IntArray) -> None:
         self._source, self._numbers = source, np.asarray(numbers)
@@ -284,7 +284,7 @@ class SelectedRows:
             self.indptr = np.append(0, np.cumsum(np.diff(indptr)[self._numbers]))
 
     def read(self, start: int, stop: int) -> Any:
-        """In runs of rows of which no two lie further apart than every second row."""
+        """Read in runs, over gaps of one row at most, and drop the rows of the gaps."""
         numbers = self._numbers[start:stop]
         ends = np.flatnonzero(np.diff(numbers) > 2) + 1
         runs = []

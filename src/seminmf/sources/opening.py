@@ -1,4 +1,4 @@
-"""From a path, or an object of another library, to a source."""
+"""Sources from paths and from objects of other libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .adapters import ArraySource, FileSource, MatrixSource, ParquetSource, Sour
 
 
 def open_source(path: Any, key: str | None = None) -> Source:
-    """A source of what is stored in a file or a folder.
+    """Open what is stored in a file or a folder as a source.
 
     Parameters
     ----------
@@ -23,12 +23,12 @@ def open_source(path: Any, key: str | None = None) -> Source:
         folder of Parquet files; or an object that `fit` would take as a source, which is returned
         as one.
     key : str, optional
-        Which array of an HDF5 file or of a Zarr group; needed where there are several.
+        Name of the array in an HDF5 file or a Zarr group; needed if there are several.
 
     Returns
     -------
     source : Source
-        Files are open as long as it lives.
+        Files stay open as long as it lives.
     """
     found = source_of(path, mapped=True)
     if found is not None:
@@ -61,7 +61,7 @@ def _is_zarr(place: Path) -> bool:
 
 
 def _of_group(path: str, node: Any, key: str | None) -> Source:
-    """An array of a file or folder that may have several."""
+    """The array ``key`` of a file or group, or its only one."""
     names = None
     if not hasattr(node, "dtype"):
         tables = [name for name in node if _is_table(node.get(name))]
@@ -79,7 +79,7 @@ def _of_group(path: str, node: Any, key: str | None) -> Source:
 
 
 def _of_node(what: str, node: Any, names: Any = None) -> Source:
-    """An array, or CSR as AnnData stores it."""
+    """A source of an array, or of CSR as AnnData stores it."""
     if hasattr(node, "dtype"):
         return ArraySource(node, what, names)
     kind, shape = stored_as(node)
@@ -92,7 +92,7 @@ def _of_node(what: str, node: Any, names: Any = None) -> Source:
 
 
 def stored_as(node: Any) -> tuple[str, Any]:
-    """Kind and shape of a sparse matrix as AnnData stores it, and as it did."""
+    """Kind and shape of a sparse matrix as AnnData stores it now, or did in early versions."""
     kind = node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", ""))
     kind = kind.decode() if isinstance(kind, bytes) else str(kind)
     return kind, tuple(node.attrs.get("shape", node.attrs.get("h5sparse_shape", ())))
@@ -107,7 +107,7 @@ def _is_table(node: Any) -> bool:
 
 
 def _feature_names(group: Any) -> Any:
-    """The index of ``var`` of AnnData; None where there is none."""
+    """The index of AnnData's ``var``, or None."""
     if "var" not in group or hasattr(group["var"], "dtype"):
         return None
     var = group["var"]
@@ -119,9 +119,9 @@ def _feature_names(group: Any) -> Any:
 
 
 def source_of(X: Any, *, mapped: bool) -> Source | None:
-    """X as a source if it is one, or an array of Zarr or HDF5; None for what is in memory.
+    """X itself if it is a source, a source of an array of Zarr or HDF5, or None for data in memory.
 
-    A mapped array is a source if ``mapped``.
+    A mapped array becomes a source if ``mapped``.
     """
     if isinstance(X, np.memmap):
         return FileSource.of_mapped(X) if mapped else None
