@@ -1,13 +1,13 @@
-"""Maps of the samples: by their codes, and by who is next to whom; one for pages and plots.
+"""Maps of the samples, by their codes or by their neighbours, for pages and plots alike.
 
 By codes: the plane that shows most of the ordinary samples. Far outliers would take the first axes
-of a principal component analysis for themselves and squeeze everybody else into a point. So the
-plane is fitted to the samples inside the far fence, by residual and by distance of their codes, and
-the others are only placed in it.
+of a principal component analysis for themselves and squeeze all others into a point. So the plane
+is fitted to the samples inside the far fence, by residual and by distance of their codes, and the
+others are only placed in it.
 
-By neighbours: points that attract each other where samples are neighbours, and push all others
-away, from their places by codes on. The forces are those of UMAP (McInnes, Healy and Melville 2018)
-with the curve 1 / (1 + d²).
+By neighbours: points, first placed by codes, that attract each other where samples are neighbours
+and push all others away. The forces are those of UMAP (McInnes, Healy and Melville 2018) with the
+curve 1 / (1 + d²).
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ __all__ = [
 
 # Values this many deviations above the median are far out.
 FAR = 6.0
-# Makes the median absolute deviation the standard deviation where values are normal.
+# Makes the median absolute deviation equal to the standard deviation for normal values.
 _NORMAL = 1.4826
 # A deviation below this share of the largest value is that of exact fits, and no yardstick.
 _EXACT = 1e-10
-# Codes are far out from this multiple of the distance on within which nine tenths of them are: a
-# cluster apart from the others is none.
+# Codes are far out beyond this multiple of the distance within which this share of them lies: a
+# cluster apart from the others is not.
 _FAR_CODES, _ORDINARY = 3.0, 0.9
 # Room around the samples, as a share of the window.
 _ROOM = 0.08
-# How often the points of a map by neighbours are moved, and how many others push each of them.
+# Rounds of moving the points of a map by neighbours, and how many others push each point.
 _EPOCHS, _OTHERS = 150, 5
-# Maps are made for a frame of this width and height, of which dots cover this share, if that leaves
-# them at least visible and no larger than they have to be.
+# Width and height of the frame that maps are made for. Dots cover this share of it, as far as their
+# radii allow.
 FRAME: FloatArray = np.array([720.0, 500.0])
 _COVERED, _RADII = 0.12, (1.6, 3.6)
-# Points are moved apart in so many rounds at most, twice; more make no visible difference.
+# The most rounds of moving points apart, done twice; more make no visible difference.
 _ROUNDS = 40
 
 
@@ -62,13 +62,13 @@ def far_fence(values: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane in the space of the codes, and which samples it was fitted to."""
+    """A plane in the space of the codes, and the samples it was fitted to."""
 
     centre: FloatArray
     axes: FloatArray
-    """Two orthonormal rows; zero where the codes do not vary any further."""
+    """Two orthonormal rows; zero if the codes do not vary any further."""
     shares: tuple[float, float]
-    """How much of the variance of the samples inside each of the two shows."""
+    """The share of the variance of the samples inside that each axis shows."""
     inside: NDArray[np.bool_]
 
     def places(self, codes: FloatArray) -> FloatArray:
@@ -81,14 +81,14 @@ def plane_through(codes: FloatArray, inside: NDArray[np.bool_]) -> Plane:
     codes = np.asarray(codes, dtype=np.float64)
     centre = codes[inside].mean(axis=0)
     spread = codes[inside] - centre
-    # Eigenvectors of the k × k matrix: the number of samples does not matter.
+    # Eigenvectors of a k × k matrix, whatever the number of samples.
     variances, directions = np.linalg.eigh(spread.T @ spread)
     axes: Any = np.zeros((2, codes.shape[1]))
     shares = [0.0, 0.0]
     for row, column in enumerate(range(codes.shape[1] - 1, max(codes.shape[1] - 3, -1), -1)):
         if variances[column] > 0:
             axis = directions[:, column]
-            # An eigenvector has no sign of its own: its largest entry is positive.
+            # The sign of an eigenvector is arbitrary: make its largest entry positive.
             axes[row] = axis * np.sign(axis[np.abs(axis).argmax()])
             shares[row] = float(variances[column] / variances.sum())
     return Plane(centre, axes, (shares[0], shares[1]), inside)
@@ -111,7 +111,7 @@ def plane(codes: FloatArray, residuals: FloatArray | None = None) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Dots:
-    """Places in a frame of size `FRAME`, y upwards; which of them had to be moved to its border."""
+    """Places in a frame of size `FRAME`, y upwards; those ``beyond`` were moved to its border."""
 
     places: FloatArray
     beyond: NDArray[np.bool_]
@@ -124,9 +124,9 @@ class Map:
 
     places: FloatArray
     window: FloatArray
-    """Rows (low, high)."""
+    """Its rows are the lowest and the highest coordinates."""
     axes: tuple[str, str]
-    """What the two coordinates are; empty where they have no meaning."""
+    """Names of the two coordinates; empty if they have no meaning."""
 
     def dots(self) -> Dots:
         """The samples as dots that do not cover each other."""
@@ -150,7 +150,7 @@ def _window(places: FloatArray) -> FloatArray:
 
 
 def code_map(codes: FloatArray, residuals: FloatArray) -> Map:
-    """The samples by their codes; those of a single part against the residuals."""
+    """The samples by their codes; with a single part, codes against residuals."""
     codes = np.asarray(codes, dtype=np.float64)
     fitted = fit_plane(codes, residuals)
     if codes.shape[1] == 1:
@@ -165,7 +165,7 @@ def code_map(codes: FloatArray, residuals: FloatArray) -> Map:
 
 
 def neighbour_map(links: sp.csr_array, start: FloatArray) -> Map:
-    """The samples by who is next to whom, from places in the unit square on; always the same."""
+    """The samples by their neighbours, from places in the unit square on; always the same."""
     edges = sp.csr_array(links + links.T)
     edges.setdiag(0)
     edges.eliminate_zeros()
@@ -189,15 +189,16 @@ def neighbour_map(links: sp.csr_array, start: FloatArray) -> Map:
 
 
 def spread(places: FloatArray, radius: float, size: FloatArray) -> FloatArray:
-    """Discs of one radius moved apart where they would cover each other, inside a box.
+    """Places of discs of one radius, moved apart inside a box so that they do not overlap.
 
-    Samples with nearly the same codes would otherwise be one disc; now they are a heap of discs
-    that is the larger, the more they are.
+    Samples with nearly the same codes would otherwise be a single disc; this way they are a heap
+    of discs, the larger the more they are.
     """
+    # Sorted first: the dots do not depend on the order of the samples.
     # Whatever the order in which samples come, the dots are the same.
     given = np.lexsort(np.asarray(places, dtype=np.float64).T)
     places = np.asarray(places, dtype=np.float64)[given]
-    # Equal places are a sunflower first, because nothing says into which direction they should go.
+    # Equal places first form a sunflower, since nothing tells in which direction each should go.
     _, place_of, sizes = np.unique(
         np.round(places / radius), axis=0, return_inverse=True, return_counts=True
     )
@@ -207,7 +208,7 @@ def spread(places: FloatArray, radius: float, size: FloatArray) -> FloatArray:
     turn = rank * np.pi * (3 - np.sqrt(5))
     places += radius * np.sqrt(rank)[:, None] * np.column_stack([np.cos(turn), np.sin(turn)])
     places = _moved_apart(places, radius)
-    # Heaps at the border need room: all dots are moved in, and apart again where that was too much.
+    # Heaps at the border need room: move all dots inwards, and apart again where that was too much.
     low, high = places.min(axis=0, initial=np.inf), places.max(axis=0, initial=-np.inf)
     least, most = np.minimum(low, radius), np.maximum(high, size - radius)
     places = radius + (places - least) * (size - 2 * radius) / (most - least)

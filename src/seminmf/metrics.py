@@ -183,7 +183,7 @@ def encode(labels: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]
         raise ValueError(f"{name} is empty; pass at least one labelled sample.")
     plain_dtype = array.dtype
     if plain_dtype.kind in "US" and not hasattr(labels, "dtype"):
-        # NumPy turns [1, "1", nan] into strings without a word: look at the labels themselves.
+        # NumPy silently turns [1, "1", nan] into strings: look at the labels themselves.
         array = np.asarray(labels, dtype=object)
     missing = missing_labels(array)
     if missing.any():
@@ -211,7 +211,7 @@ def missing_labels(array: NDArray[Any]) -> NDArray[np.bool_]:
     if array.dtype.kind in "mM":
         return np.asarray(np.isnat(array), dtype=np.bool_)
     if array.dtype.kind == "O":
-        # pandas' own missing value cannot be compared, so that it is known by its name.
+        # pandas.NA cannot be compared, so it is recognised by the name of its type.
         absent = [
             v is None or (isinstance(v, float) and math.isnan(v)) or type(v).__name__ == "NAType"
             for v in array

@@ -1,4 +1,4 @@
-"""Averages of samples: of each with its neighbours, and of all, where outliers have little say.
+"""Averages of samples: of each with its neighbours, and of all with little weight on outliers.
 
 Importing this loads the compiler, as fits do.
 """
@@ -18,28 +18,28 @@ from ..graph.index import DIRECTIONS, NeighbourIndex
 
 __all__ = ["Averages", "coordinates", "geometric_median", "lengths", "means_by_label"]
 
-# Steps to the middle: as many as it takes to be among copies of a sample that are most of the data,
-# unless one is shorter than such a share of the usual distance from it.
+# The most steps to the geometric median, enough to reach copies of one sample that are most of the
+# data. It ends earlier after a step shorter than this share of the usual distance from it.
 _STEPS, _STILL = 10, 1e-2
-# Beside a square above it those that are too small to be numbers are nothing.
+# Below the largest square of this size, squares may underflow; above it those that do are nothing.
 _LEAST = 1e-200
 
 
 def _in_range(values: FloatArray) -> tuple[FloatArray, float]:
-    """Values whose squares are numbers, and their unit."""
+    """(values whose squares neither over- nor underflow, their unit)."""
     values = np.asarray(values, dtype=np.float64)
     unit = unit_of(max(float(values.max(initial=0)), -float(values.min(initial=0))), values.dtype)
     return divided(values, unit), unit
 
 
 def _plain(values: FloatArray) -> FloatArray:
-    """As compiled code takes them: one type of numbers, in rows, and as if to be written to."""
+    """Values as compiled code takes them: float64, C-contiguous, writeable."""
     values = np.ascontiguousarray(values, np.float64)
     return values if values.flags.writeable else values.copy()
 
 
 def lengths(steps: FloatArray) -> FloatArray:
-    """Of rows whose squares may be beyond the range of numbers."""
+    """Lengths of rows, whose squares may be out of the range of numbers."""
     steps = np.asarray(steps, dtype=np.float64)
     squares = np.einsum("ij,ij->i", steps, steps)
     if _LEAST < squares.max(initial=0) < np.inf:
@@ -51,8 +51,8 @@ def lengths(steps: FloatArray) -> FloatArray:
 def coordinates(
     index: NeighbourIndex, n_components: int, unit: float
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Those of samples along the directions in which neighbours were looked for, or the leading
-    ones, in an array of their own; and the directions, None if they are all features.
+    """(coordinates, directions): samples along the directions in which neighbours were searched, or
+    along the leading ones, in a new array. Directions are None if the coordinates are all features.
     """
     directions = index.recipe.directions
     if directions is None:
@@ -66,7 +66,7 @@ def coordinates(
 def means_by_label(
     rows: FloatArray, shares: FloatArray, labels: IntArray, count: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Means of the rows of each label, which count by their shares, and the sums of these."""
+    """Means of the rows of each label, weighted by ``shares``, and the sums of the shares."""
     sums, weights = np.zeros((count, rows.shape[1])), np.zeros(count)
     add_by_label(_plain(rows), _plain(shares), labels, sums, weights)
     sums /= np.where(weights > 0, weights, 1)[:, None]
@@ -76,7 +76,7 @@ def means_by_label(
 def geometric_median(places: FloatArray) -> FloatArray:
     """Weights of the samples in their geometric median.
 
-    It is where the sum of the distances is least, which turns with the samples.
+    It minimises the sum of the distances to the samples, and rotates with them.
     """
     weights, middle = np.empty(len(places)), np.empty((2, places.shape[1]))
     find_middle(_plain(_in_range(places)[0]), _STEPS, _STILL, weights, *middle)
@@ -85,12 +85,12 @@ def geometric_median(places: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Averages:
-    """Means of each sample, all of its copies, and its neighbours."""
+    """A function that averages each sample, with all its copies, and its neighbours."""
 
     copies: FloatArray
     indptr: IntArray
     indices: IntArray
-    """The neighbours of each, as in a CSR matrix."""
+    """The neighbours of each sample, as in a CSR matrix."""
 
     @classmethod
     def over(cls, links: sp.csr_array, copies: FloatArray) -> Averages:
@@ -102,10 +102,11 @@ class Averages:
         return means.astype(own.dtype, copy=False)
 
     def in_common(self, values: FloatArray) -> float:
-        """The share of averages that is not left over from what each sample has by itself.
+        """The share of the averages' squares that comes from what neighbours have in common.
 
-        Averages leave of independent values the squares of their weights, 1/(p + 1) of p + 1. With
-        s of what is in common and e of what is not, squares are s + e before and s + le after.
+        Averages of independent values have the squared weights (``leave``) of their squares, that
+        is 1/(p + 1) for p + 1 values. With s in common and e independent, squares are s + e before
+        and s + leave · e after averaging.
         """
         values, mean = _plain(_in_range(values)[0]), np.empty((1, values.shape[1]))
         before, after, leave = squares_of_averages(

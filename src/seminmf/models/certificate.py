@@ -1,4 +1,4 @@
-"""Are the parts those of the data, or of the start? Agreement with fits from random starts."""
+"""Whether parts come from the data or from the start: agreement with fits from random starts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .validation import check_seed
 
 
 def matched_cosines(parts: FloatArray, others: FloatArray) -> FloatArray:
-    """Of each row of ``parts`` with its partner among ``others``, matched one to one.
+    """The cosine of each row of ``parts`` with its partner among ``others``, matched one to one.
 
-    NaN for rows that are zero; zero for those that find no partner.
+    NaN for zero rows, zero for rows without a partner.
     """
     cosines = np.where(parts.any(axis=1), 0.0, np.nan)
     rows, columns = _matched(parts, others)
@@ -25,7 +25,7 @@ def matched_cosines(parts: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def _matched(parts: FloatArray, others: FloatArray) -> tuple[IntArray, IntArray]:
-    """Numbers of parts and of their partners, by the largest sum of cosines; without zero rows."""
+    """(rows of parts, rows of their partners) with the largest sum of cosines; no zero rows."""
     wanted, there = (np.flatnonzero(rows.any(axis=1)) for rows in (parts, others))
     products = _unit_rows(parts[wanted]) @ _unit_rows(others[there]).T
     rows, columns = linear_sum_assignment(products, maximize=True)
@@ -33,9 +33,9 @@ def _matched(parts: FloatArray, others: FloatArray) -> tuple[IntArray, IntArray]
 
 
 def _unit_rows(rows: FloatArray) -> FloatArray:
-    """Directions of rows; zeros where a row is zero."""
+    """Rows scaled to length one; zero rows stay zero."""
     rows = np.asarray(rows, dtype=np.float64)
-    # By the largest entry first, so that no square under- or overflows.
+    # By the largest entry first, so that no square over- or underflows.
     rows = rows / np.abs(rows).max(axis=1, keepdims=True, initial=np.finfo(np.float64).tiny)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norms > 0, norms, 1.0))

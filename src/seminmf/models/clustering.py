@@ -1,4 +1,4 @@
-"""Clusters from a factorization: k-means of samples as it sees them."""
+"""Clusters from a factorization: k-means of samples as the factorization sees them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["Clusters", "FactorKMeans", "find_clusters"]
 
 _AVERAGED, _NONE = "averaged", "none"  # values of ``refinement_``
-# Starts of k-means, of which one goes on. More find slightly tighter clusters, and none that are
-# nearer to the classes (`benchmarks.panel.starts`).
+# Starts of k-means, of which the best is continued. More find slightly tighter clusters, and none
+# that are nearer to the classes (`benchmarks.panel.starts`).
 _STARTS = 5
-# What k-means finds, by the names that scikit-learn has for it.
+# The fields of `Partition` by scikit-learn's names.
 _FOUND = ("cluster_centers_", "labels_", "inertia_", "n_iter_")
 
 
@@ -37,9 +37,9 @@ class Clusters(NamedTuple):
     """Clusters of the samples of a fit."""
 
     partition: Partition
-    """Of the samples as k-means sees them."""
+    """The clusters, in the coordinates of k-means."""
     centres: FloatArray
-    """Means of the codes of each cluster."""
+    """Mean codes of each cluster."""
     reading: Reading
 
 
@@ -52,7 +52,7 @@ def find_clusters(
     refine: bool = True,
     start: IntArray | None = None,
 ) -> Clusters:
-    """k-means of the codes of a fitted factorization; from the clusters ``start`` if given."""
+    """k-means of the codes of a fitted factorization, from the clusters ``start`` if given."""
     from ..compiled.kmeans import kmeans, squared_distances
     from ..compiled.threads.cores import AtWork
     from .averages import means_by_label
@@ -63,19 +63,19 @@ def find_clusters(
     if start is not None:
         means = np.array([places[start == label].mean(axis=0) for label in range(n_clusters)])
     found = kmeans(places, n_clusters, seed, _STARTS, centres=means)
-    # Who was drawn in has less of a say.
+    # Samples that were drawn in count less.
     centres, weights = means_by_label(codes, shares[:, 0], found.labels, n_clusters)
     if not weights.all():
         empty = np.flatnonzero(weights == 0)
         told = f"Only {n_clusters - len(empty)} distinct clusters are found: choose fewer."
         warnings.warn(told, ConvergenceWarning, stacklevel=4)
-        # The others have a centre all the same.
+        # Empty clusters get a centre all the same.
         centres[empty] = codes[squared_distances(places, found.centres[empty]).argmin(axis=0)]
     return Clusters(found, centres, reading)
 
 
 def _reading_of_before(state: dict[str, Any], centres: FloatArray) -> dict[str, Any]:
-    """How codes were read in files that do not say so: as they are, or averaged."""
+    """The reading in files from before it was stored: codes as they are, or averaged."""
     kind, refined = state.setdefault("refinement_", _NONE), state.pop("refined", None)
     if kind not in (_AVERAGED, _NONE):
         raise ValueError(f"refinement_ {kind!r} is not known any more; fit the model again")
@@ -87,8 +87,8 @@ def _reading_of_before(state: dict[str, Any], centres: FloatArray) -> dict[str, 
 
 
 def _reading_of_codes(stored: dict[str, Any], factorizer: Any, k: int) -> dict[str, Any]:
-    """A reading from before it was one of places: what was drawn in and averaged were codes, and
-    parts were taken as they are.
+    """The reading in files from before it was one of places: codes were drawn in and averaged, and
+    parts were not refined.
     """
     root = np.eye(k) if stored["metric"] == CODES else metric_root(factorizer, k, even=False)
     middle, rounds = (None if x is None else x @ root for x in (stored["middle"], stored["rounds"]))
@@ -241,9 +241,9 @@ class FactorKMeans(
 
     @once
     def kmeans_(self) -> KMeans:
-        """The clusters as an object of scikit-learn."""
+        """The clusters as a scikit-learn estimator."""
         check_is_fitted(self)
-        # A fit to the centres sets what scikit-learn keeps for itself; then comes what was found.
+        # Fitting the centres sets scikit-learn's private attributes; the result then replaces it.
         model = KMeans(n_clusters=len(self._centres), init=self._centres, n_init=1, max_iter=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # centres may be equal
@@ -254,7 +254,7 @@ class FactorKMeans(
     def _cluster(
         self, factorizer: Any, codes: FloatArray, n_clusters: int, seed: int, start: Any = None
     ) -> None:
-        """Clusters of the codes of a fitted factorization, which becomes that of this model."""
+        """Cluster the codes of a fitted factorization, which becomes that of this model."""
         refine = bool(self.refine)
         found = find_clusters(factorizer, codes, n_clusters, seed, self.metric, refine, start)
         self.factorizer_ = factorizer
@@ -264,7 +264,7 @@ class FactorKMeans(
             "parameters": {"n_clusters": n_clusters, "n_init": _STARTS, "random_state": seed},
             "found": dict(zip(_FOUND, partition, strict=True)),
         }
-        self.__dict__.pop("kmeans_", None)  # that of the fit before
+        self.__dict__.pop("kmeans_", None)  # cached from the fit before
         self.refinement_ = _NONE if found.reading.rounds is None else _AVERAGED
 
     def predict(self, X: Any) -> IntArray:
@@ -319,7 +319,7 @@ class FactorKMeans(
 
     @property
     def _centres(self) -> Any:
-        """As k-means sees them."""
+        """The centres in the coordinates of k-means."""
         return self._kmeans["found"]["cluster_centers_"]
 
     @property
@@ -331,12 +331,12 @@ class FactorKMeans(
         return len(self.cluster_centers_)
 
     def _codes_and_labels(self, X: Any) -> tuple[FloatArray, IntArray]:
-        """What the factorization's ``transform`` returns, and the clusters."""
+        """(codes by the factorization's ``transform``, clusters)."""
         codes, squares = self._codes_and_squares(X)
         return codes, squares.argmin(axis=1).astype(np.int32)
 
     def _codes_and_squares(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """What the factorization's ``transform`` returns, and squared distances to the centres."""
+        """(codes by the factorization's ``transform``, squared distances to the centres)."""
         check_is_fitted(self)
         most = getattr(self.factorizer_, "max_memory", None)
         X = check_samples(self, X, most, reset=False)
@@ -355,7 +355,7 @@ class FactorKMeans(
 
     def _saved_state(self) -> dict[str, Any]:
         state = super()._saved_state()
-        state.pop("kmeans_", None)  # of which all is in what follows
+        state.pop("kmeans_", None)  # all of it is in what follows
         reading, middle = self._reading, self._reading.middle
         state["reading"] = {**vars(reading), "middle": None if middle is None else vars(middle)}
         state["kmeans"] = self._kmeans
@@ -363,7 +363,7 @@ class FactorKMeans(
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         self._kmeans = state.pop("kmeans")
-        state.setdefault("seed_", None)  # files from before it was kept
+        state.setdefault("seed_", None)  # files from before it was stored
         centres = self._centres
         reading = state.pop("reading") if "reading" in state else _reading_of_before(state, centres)
         super()._restore_state(state)

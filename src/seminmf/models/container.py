@@ -2,7 +2,7 @@
 
 Everything is stored and nothing compressed, so that a file needs no more memory than its length.
 The zip comment, the last bytes of the file, is a SHA-256 of all bytes before it: a file that was
-cut, or changed in any byte, is told from a whole one before anything in it is looked at.
+cut, or changed in any byte, is refused before anything in it is read.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from .._files import PathLike, atomic
 
 FORMAT = "seminmf-model"
-# Version 2: models say how they look for neighbours.
+# Version 2: models store how they search for neighbours.
 FORMAT_VERSION = 2
 HEADER = "seminmf-model.json"
 _SEAL = b"seminmf-sha256:"
 _SEAL_LENGTH = len(_SEAL) + 64
 _ZIP_START = b"PK\x03\x04"
-_NAME_AT = 30  # where a zip file has the name of its first member
-_KINDS = "biufUS"  # real numbers and text; Python objects and records are among the others
+_NAME_AT = 30  # offset of the name of the first member in a zip file
+_KINDS = "biufUS"  # real numbers and text, but no Python objects or records
 _CHUNK = 2**20
 
 
@@ -39,13 +39,13 @@ class ModelFileError(ValueError):
 
 
 class Arrays:
-    """Arrays to be stored, each once however often it is added."""
+    """Arrays to store, each once however often it is added."""
 
     def __init__(self) -> None:
         self.members: dict[str, tuple[NDArray[Any], dict[str, Any]]] = {}
 
     def add(self, array: NDArray[Any]) -> str:
-        """The name under which the array is stored."""
+        """Add an array; returns the name under which it is stored."""
         array = np.asarray(array)
         if array.dtype.kind not in _KINDS:
             raise ValueError(f"An array of type {array.dtype} cannot be stored in a model file.")
@@ -77,7 +77,7 @@ def write_container(path: PathLike, header: dict[str, Any], arrays: Arrays) -> N
         "arrays": {name: entry for name, (_, entry) in arrays.members.items()},
     }
     text = json.dumps(described, ensure_ascii=False, allow_nan=False, indent=1)
-    # Names may have what is no character, which JSON has as an escape, and UTF-8 has not.
+    # Names may have lone surrogates, which JSON can escape and UTF-8 cannot encode.
     content = text.encode("utf-8", "backslashreplace")
     with _told_of_no_room(path), atomic(path) as stream:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
@@ -107,7 +107,7 @@ def _told_of_no_room(path: PathLike) -> Iterator[None]:
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """Without a time, so that the same model is the same file."""
+    """A member without a time, so that the same model is the same file."""
     return zipfile.ZipInfo(name)
 
 
@@ -140,9 +140,9 @@ def read_container(path: PathLike) -> tuple[dict[str, Any], dict[str, NDArray[An
                 return _read_members(file, archive, size)
         except (ModelFileError, MemoryError):
             raise
-        except Exception as error:  # whatever a stranger's file makes a reader stumble over
+        except Exception as error:  # whatever a hostile file makes a reader raise
             if isinstance(error, OSError) and error.errno != errno.EINVAL:
-                raise  # the disk; EINVAL is a place before the beginning of the file
+                raise  # the disk; EINVAL is a seek before the beginning of the file
             raise ModelFileError(f"{file} is not a valid model file: {error}") from error
 
 
@@ -232,7 +232,7 @@ def _read_header(file: Path, text: bytes) -> dict[str, Any]:
 
 
 def _read_array(content: bytes, entry: dict[str, Any]) -> NDArray[Any]:
-    """An array whose bytes and form are those that the header declares."""
+    """An array, if its bytes and form are those that the header declares."""
     stream = io.BytesIO(content)
     version = np.lib.format.read_magic(stream)
     if version != (2, 0):

@@ -1,4 +1,4 @@
-"""How a fitted estimator shows itself in a notebook: scikit-learn's diagram and a short summary."""
+"""How a fitted estimator is shown in a notebook: scikit-learn's diagram and a short summary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDTH, _HEIGHT = 120, 28
 
 
 def sparkline(history: FloatArray) -> str:
-    """The fall of the objective as a line of text is high."""
+    """The objective after each iteration as an SVG curve of the height of a text line."""
     values = np.asarray(history, dtype=np.float64)
     values = values[np.isfinite(values)]
     if len(values) < 2:
@@ -32,16 +32,16 @@ def sparkline(history: FloatArray) -> str:
 
 
 class Displayed(BaseEstimator):
-    """Adds what a fit came to, below the diagram of the parameters."""
+    """Adds a summary of the fit below scikit-learn's diagram of the parameters."""
 
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """By the signature, once: to read it takes scikit-learn most of the time of a clone."""
+        """Cached: reading the signature takes scikit-learn most of the time of a clone."""
         return super()._get_param_names()
 
     def _outcome(self) -> list[str]:
-        """The words of the summary; none before a fit."""
+        """The words of the summary; empty before a fit."""
         raise NotImplementedError
 
     def _fall(self) -> FloatArray:
@@ -57,7 +57,7 @@ class Displayed(BaseEstimator):
             f"{sparkline(self._fall())} {' · '.join(words)}</div>"
         )
 
-    # Two ways by which notebooks ask; scikit-learn answers both by itself, so that both are here.
+    # Notebooks call one or the other, and scikit-learn implements each by itself.
     def _repr_html_inner(self) -> str:
         return f"{super()._repr_html_inner()}{self._fitted_summary()}"
 

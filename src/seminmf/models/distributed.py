@@ -1,7 +1,6 @@
-"""Fits of Dask arrays, also where workers are lost on the way; and codes of them, which stay where
-they are until they are asked for.
+"""Fits of Dask arrays, which survive the loss of workers, and lazily computed codes.
 
-Rows, graph and engines are made ready here; what then happens is `solve.factorize`.
+Rows, graph and engines are prepared here; the fit itself is `solve.factorize`.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ from .persistence import LANDMARKS
 from .settings import Settings
 from .training import Trained, index_of_some, warn_of
 
-# So often workers may be lost in one fit before it gives up.
+# The most losses of workers in one fit before it gives up.
 _MOST_LOSSES = 5
 
 
 def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Trained:
     """Fit the model that the settings describe; codes and residuals are Dask arrays.
 
-    Where a worker is lost its rows are read again, and the fit goes on from the basis.
+    After the loss of a worker its rows are loaded again, and the fit continues from the basis.
     """
     settings = _checked(settings.checked(X.shape, number_type(X.dtype)), X.shape)
     fit, seed = DaskFit(X, settings, weights), deepcopy(settings.random_state)
@@ -72,7 +71,7 @@ def train_on_dask(X: Any, settings: Settings, weights: FloatArray | None) -> Tra
 
 
 def _checked(settings: Settings, shape: tuple[int, int]) -> Settings:
-    """What there is not for Dask arrays is refused before any work."""
+    """Refuse, before any work, what is not offered for Dask arrays."""
     if settings.checkpoint is not None:
         raise ValueError(
             "checkpoint is not offered for a Dask array: the rows of a worker that is lost are "
@@ -97,7 +96,7 @@ def _checked(settings: Settings, shape: tuple[int, int]) -> Settings:
 
 
 class _Ground(Ground):
-    """Samples that lie at sites; it knows the run that is going on."""
+    """Samples that lie at sites; keeps the descent of the present run."""
 
     present: Descent
 
@@ -111,20 +110,20 @@ def _features(engine: Engine, directions: FloatArray | None) -> FloatArray:
 
 
 def _some_samples(engine: Engine, codes: FloatArray, share: float) -> tuple[Any, FloatArray]:
-    """About that share of the samples, and their codes."""
+    """About this share of the samples, and their codes."""
     chosen = np.linspace(0, len(codes), round(share * len(codes)), endpoint=False).astype(int)
     return engine.chosen_rows(chosen), codes[chosen]
 
 
 def _best_codes(engine: Engine, basis: FloatArray, objective: Objective) -> FloatArray:
-    """Without regard to neighbours."""
+    """The best codes for a basis, without regard to neighbours."""
     codes = np.zeros((engine.n_samples, basis.shape[1]), engine.dtype)
     solve_codes(engine, basis, objective, codes)
     return codes
 
 
 class DaskFit:
-    """A fit on sites, which may have to be made again."""
+    """A fit on sites, which may have to be loaded and run again."""
 
     def __init__(self, X: Any, settings: Settings, weights: FloatArray | None) -> None:
         dtype = number_type(X.dtype)
@@ -132,14 +131,14 @@ class DaskFit:
         self.table, self.settings = DaskTable(X, share, settings.n_components), settings
         self.sites: Sites | None = None
         self.basis: FloatArray | None = None
-        """That of the run that is going on, or of the one before workers were lost."""
+        """The basis of the present run, or of the one before workers were lost."""
         self.history: list[float] = []
         self._seen: list[float] = []
         self._directions: FloatArray | None = None
         self._found: dict[str, Any] = {"search": "given"}
 
     def load(self) -> None:
-        """Rows, what is minimised, and the graph."""
+        """Load the rows and prepare objective and graph."""
         self.sites, share, settings = self.table.load(), self.table.share, self.settings
         engine = self._engine(self.sites)
         lows, highs = zip(*engine.gather(getattr, engine, "range"), strict=True)
@@ -151,7 +150,7 @@ class DaskFit:
                 f"X has entries up to {max(-low, high):g} in absolute value, and a Dask array is "
                 f"not brought to another size. Rescale X, for example X / {unit:g}."
             )
-        # One number for each sample comes here for their typical length.
+        # Typical lengths need one number for each sample in this process.
         self.plan = settings.first_plan(engine.brought(engine.squares), share, settings.loss)
         graph: Any = None
         if self.plan.alpha > 0:
@@ -163,7 +162,7 @@ class DaskFit:
         return sites.each_as(RemoteEngine, getattr, HERE, "engine")
 
     def _find_graph(self, engine: RemoteEngine) -> tuple[RemoteEngine, RemoteGraph]:
-        """Place samples so that few neighbours are parted, and have the sites know their edges."""
+        """Place samples so that few neighbours are at different sites, and find the graph."""
         given, p = self.settings.graph, self.settings.n_neighbors
         (n, m), count = self.table.shape, DIRECTIONS * self.plan.n_components
         exact = isinstance(given, str) and given == "knn"
@@ -187,7 +186,7 @@ class DaskFit:
         return engine, graph
 
     def run(self, rng: Any) -> tuple[Solution, Plan]:
-        """The best of all starts; or on from a basis, with the codes that are best for it."""
+        """The best of all starts; after a loss, a fit from the last basis and its best codes."""
         stopping, history, engine = self.plan.stopping, self.history, self.ground.engine
         left = replace(stopping, max_iter=max(1, stopping.max_iter - len(history)))
         plan = replace(self.plan, callback=self._watch, stopping=left)
@@ -200,7 +199,7 @@ class DaskFit:
         return solution, plan
 
     def _watch(self, progress: Progress) -> object:
-        """Keep account, and show the codes of all samples to the callback of the user."""
+        """Note objective and basis, and call the user's callback with the codes of all samples."""
         callback, ground = self.plan.callback, self.ground
         self._seen = [*self._seen[: progress.iteration - 1], progress.objective]
         if self.plan.n_init == 1:
@@ -212,14 +211,14 @@ class DaskFit:
         return callback(replace(seen, iteration=len(self.history) + progress.iteration))
 
     def lost(self) -> str:
-        """Go on after a loss; returns from where, in words."""
+        """Prepare to continue after a loss; returns in words from where."""
         if self.basis is None:
             return "from the beginning"
         self.history, self._seen = self.history + self._seen, []
         return "from its last basis"
 
     def trained(self, solution: Solution, plan: Plan) -> Trained:
-        """With results that are collected."""
+        """The result, with codes and residuals collected into Dask arrays."""
         engine, graph, held = self.ground.engine, self.ground.graph, solution.codes
         collected: Any = solution
         for name in ("codes", "residuals"):
@@ -241,7 +240,7 @@ def _codes_of(block: Any, projector: Projector, dtype: Any) -> FloatArray:
 
 
 def lazy_codes(X: Any, projector: Projector) -> Any:
-    """Codes of a Dask array, as a Dask array that is calculated when it is asked for."""
+    """Codes of a Dask array, as a Dask array that is computed on demand."""
     dtype, k = number_type(X.dtype), projector.basis.shape[1]
     return X.map_blocks(
         _codes_of, projector, dtype, dtype=dtype, chunks=(X.chunks[0], (k,)),

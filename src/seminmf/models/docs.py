@@ -1,4 +1,4 @@
-"""Docstrings of the estimators, put together from one description of each parameter."""
+"""Docstrings of the estimators, assembled from one description of each parameter."""
 
 from __future__ import annotations
 

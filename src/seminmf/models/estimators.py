@@ -1,6 +1,6 @@
-"""The factorizations as scikit-learn estimators: parameters, and which parts they stand for.
+"""The factorizations as scikit-learn estimators: parameters, and the objective of each class.
 
-Parameters are fields: ``__init__`` follows from these, and scikit-learn reads it.
+Parameters are dataclass fields, from which ``__init__`` follows; scikit-learn reads its signature.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What all factorizations have in common: fitting, codes of new samples, scores, what is saved.
+"""The base of all factorizations: fitting, codes of new samples, scores, saving.
 
-X (n × m) ≈ V Uᵀ with codes V (n × k) ≥ 0 and basis U (m × k); ``components_`` is Uᵀ. There is no
-arithmetic here: `training` is imported when a fit begins, and with it the compiler.
+X (n × m) ≈ V Uᵀ with codes V (n × k) ≥ 0 and basis U (m × k); ``components_`` is Uᵀ. No arithmetic
+is done here: `training` is imported when a fit begins, and with it the compiler.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _graph_words(graph: dict[str, Any] | None) -> list[str]:
 
 @dataclass(eq=False, repr=False)
 class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Displayed):
-    """What all have in common, with the parameters that all have."""
+    """The base of all factorizations, with the parameters that all have."""
 
     n_components: int = 2
     _: KW_ONLY
@@ -61,7 +61,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     random_state: Any = None
     max_memory: int | str | None = None
 
-    # What the class stands for.
+    # The objective of the class, as fields of `Settings`.
     _parts: ClassVar[dict[str, Any]] = {
         "loss": SquaredNorm(), "graph_measure": SquaredNorm(), "nonnegative": False,
     }  # fmt: skip
@@ -110,8 +110,8 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             return train(X, settings, weights)
 
     def _seeded(self, settings: Settings) -> tuple[Settings, int | None]:
-        """Settings with a seed that is known, if that can be, and the seed."""
-        # A fit that may be taken up again goes on with the generator that it began with.
+        """The settings with a known seed, if possible, and that seed."""
+        # A fit that may be resumed continues with the generator that it began with.
         seed = drawn_seed(self.random_state) if self.checkpoint is None else None
         known = self.random_state is None and seed is not None
         return replace(settings, random_state=seed) if known else settings, seed
@@ -122,7 +122,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         before = None
         if check_flag("warm_start", self.warm_start) and hasattr(self, "codes_"):
             before = self.components_.T, self.codes_
-        # scikit-learn's get_params would read the signature of __init__ each time.
+        # Not by get_params, which would read the signature of __init__ each time.
         known = {**self._parts, **vars(self), "callback": callback, "before": before}
         return Settings.among(known)
 
@@ -130,7 +130,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         solution = trained.solution
         self.components_ = np.ascontiguousarray(solution.basis.T)
         self.codes_ = np.add(solution.codes, 0, out=solution.codes)  # no −0.0
-        # A sum or `any` along the columns of the codes takes several times as long.
+        # A product: a sum or `any` along the columns of the codes takes several times as long.
         used = np.ones(len(self.codes_), self.codes_.dtype) @ self.codes_ > 0
         self.n_active_ = int(np.count_nonzero(self.components_.any(axis=1) & used))
         self.residuals_ = solution.residuals
@@ -148,7 +148,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._sample_weight = weights
         self._outlier_reference = None
         if hasattr(self, "stability_"):
-            del self.stability_  # that of another fit
+            del self.stability_  # of another fit
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> FloatArray:
         """Factorize X and return the codes V; the same as ``fit(X).codes_``.
@@ -308,7 +308,7 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._links = self._member = None
 
     def _saved_state(self) -> dict[str, Any]:
-        """With what `transform` needs: the basis and, with a graph, training samples and codes."""
+        """The fitted attributes, with the basis and, with a graph, training samples and codes."""
         found = self._projector
         projector = {field.name: getattr(found, field.name) for field in fields(found)}
         index = projector.pop("index")
@@ -322,14 +322,14 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         projector = state.pop("projector")
         if "loss_power" in projector:
-            # A file from before there were losses to choose: a power stands in their place.
+            # A file from before losses could be chosen has a power instead.
             loss = _LOSS_OF_POWER[projector.pop("loss_power")]()
             projector.update(loss=loss, graph=loss)
             state.update(l1_=0.0, loss_=self._parts["loss"])
-        state.setdefault("graph_", None)  # not in files from before there was an index
-        state.setdefault("seed_", None)  # nor seeds that were drawn
-        state.setdefault("strength_", None)  # nor strengths that came from the data
-        if "n_active_" not in state:  # a file from before parts were counted
+        state.setdefault("graph_", None)  # files from before there was an index
+        state.setdefault("seed_", None)  # from before drawn seeds were stored
+        state.setdefault("strength_", None)  # from before strengths came from the data
+        if "n_active_" not in state:  # from before parts were counted
             used = state["components_"].any(axis=1) & state["codes_"].any(axis=0)
             state["n_active_"] = int(used.sum())
         for name in ("alpha", "mu"):
@@ -351,17 +351,17 @@ class _Factorization(Saveable, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     @property
     def _unit(self) -> float | None:
-        """By which samples are divided; None before a fit."""
+        """X is divided by it in the fit; None before a fit."""
         return self._projector.unit if hasattr(self, "_projector") else None
 
     @property
     def n_components_(self) -> int:
-        """Number of parts, those that are zero too."""
+        """Number of parts, including those that are zero."""
         return len(self.components_)
 
     @property
     def reconstruction_err_(self) -> float:
-        """The Frobenius norm of X − V Uᵀ; not by BLAS, whose digits depend on its threads."""
+        """‖X − V Uᵀ‖, the Frobenius norm; not by BLAS, whose digits depend on its threads."""
         return float(np.sqrt(np.square(self.residuals_).sum()))
 
     @property

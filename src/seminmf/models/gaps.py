@@ -1,4 +1,4 @@
-"""Values that are missing or infinite: where they are, and what is put in their place."""
+"""Values that are missing or infinite: finding them, and filling them in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._types import FloatArray, IntArray
 
 
 def find_gaps(X: Any) -> tuple[IntArray, IntArray]:
-    """Rows and columns of the values that are no finite numbers."""
+    """Rows and columns of the values that are not finite."""
     if sp.issparse(X):
         odd = np.flatnonzero(~np.isfinite(X.data))
         return np.searchsorted(X.indptr, odd, side="right") - 1, X.indices[odd]
@@ -20,7 +20,7 @@ def find_gaps(X: Any) -> tuple[IntArray, IntArray]:
 
 
 def column_medians(X: Any) -> FloatArray:
-    """Of the finite values of each column; NaN where there are none."""
+    """The median of the finite values of each column; NaN if there are none."""
     if sp.issparse(X):
         columns = X.tocsc()
         pieces = zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
@@ -29,7 +29,7 @@ def column_medians(X: Any) -> FloatArray:
 
 
 def _median(values: Any, n_zeros: int) -> float:
-    """Of the finite ones among some values, and so many zeros."""
+    """The median of the finite values and ``n_zeros`` zeros."""
     present = np.asarray(values, dtype=np.float64)
     present = present[np.isfinite(present)]
     if len(present) < n_zeros:  # more than half are zeros
@@ -39,7 +39,7 @@ def _median(values: Any, n_zeros: int) -> float:
 
 
 def filled(X: Any, values: FloatArray) -> Any:
-    """A copy of X with one value per column where there was none."""
+    """A copy of X with each value that is not finite replaced by that of its column."""
     rows, columns = find_gaps(X)
     X = X.copy()
     if sp.issparse(X):

@@ -1,12 +1,11 @@
 """Model files: arrays and JSON in one zip container, never pickle, so that they are safe to open.
 
 A file holds ``seminmf-model.json`` and the arrays it refers to as ``arrays/….npy``, all stored and
-not compressed, and ends with a SHA-256 of everything before it. What a model is made of is not
-known here: a class takes part by inheriting from `Saveable`, which stores its parameters and its
-fitted attributes. One with more to store overrides `_saved_state` and `_restore_state`.
-A search for neighbours of scikit-learn's is stored as its class and its parameters. One that was
-fitted is fitted again when the file is opened, to the samples that stand beside it in the state
-under the name of `_TRAINING`, and finds the same neighbours.
+not compressed, and ends with a SHA-256 of everything before it. A class takes part by inheriting
+from `Saveable`, which stores its parameters and its fitted attributes; one with more to store
+overrides `_saved_state` and `_restore_state`. A neighbour search of scikit-learn's is stored as its
+class and parameters. A fitted one is fitted again when the file is opened, to the samples stored
+beside it in the state under the name `_TRAINING`, and finds the same neighbours.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ from .container import (
 from .validation import check_choice, check_integer
 
 _CLASSES: dict[str, type[Saveable]] = {}
-# Modules with classes of the package. They import this one, and are imported before a file is
-# unpacked: opening one may be the first thing that is done.
+# Modules of the package with classes that can be saved. They import this one, and are imported
+# before a file is unpacked, since opening one may be the first thing a program does.
 _DEFINING = (".estimators", ".clustering", ".preparation")
-# Under which name the samples stand that a search for neighbours was fitted to.
+# Name of the samples to which a neighbour search was fitted.
 _TRAINING = "training"
 # How many training samples a file keeps, by the name of the choice; None: all.
 LANDMARKS = 500
 _KEPT: dict[str, int | None] = {"all": None, "landmarks": LANDMARKS, "none": 0}
 
 
-# What to do about a search for neighbours of another kind, or a parameter that is a function.
+# The remedy for another kind of neighbour search, or for a parameter that is a function.
 REMEDY = (
     "; of the searches for neighbours only scikit-learn's KNeighborsTransformer and "
     "RadiusNeighborsTransformer can be, with parameters that are no functions: fit with one of "
@@ -60,7 +59,7 @@ def _searches() -> dict[str, type]:
 
 
 def _is_search(value: Any) -> bool:
-    """Whether it is one of the classes itself: a class derived from one may do anything."""
+    """Whether this is one of those classes itself: a subclass may do anything."""
     return type(value) in _searches().values()
 
 
@@ -69,14 +68,14 @@ class Saveable:
 
     # Parameters that are not part of a model: they come back as None.
     _dropped: ClassVar[frozenset[str]] = frozenset({"callback", "checkpoint"})
-    # What to do about a parameter whose value cannot be stored.
+    # The remedies for parameters whose values cannot be stored.
     _remedies: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if not cls.__name__.startswith("_"):
             _CLASSES[name_in_files(cls)] = cls
-            # Files from before that had no modules; a class of ours keeps its name.
+            # Earlier files have names without modules; classes of this package keep theirs.
             _CLASSES.setdefault(cls.__name__, cls)
 
     def save(
@@ -144,7 +143,7 @@ class Saveable:
         return small
 
     def _forget(self, landmarks: int) -> None:
-        """Keep no more than so many training samples; models inside of this one do the same."""
+        """Keep at most so many training samples, in models inside this one, too."""
         for name, value in vars(self).items():
             if isinstance(value, Saveable) and _is_fitted_name(name):
                 setattr(self, name, value.without_training(landmarks))
@@ -154,7 +153,7 @@ class Saveable:
         return {name: value for name, value in vars(self).items() if _is_fitted_name(name)}
 
     def _restore_state(self, state: dict[str, Any]) -> None:
-        """The inverse of `_saved_state`; raises ValueError or KeyError for what cannot be."""
+        """The inverse of `_saved_state`; raises ValueError or KeyError for an invalid state."""
         for name, value in state.items():
             if not _is_fitted_name(name):
                 raise ValueError(f"{name!r} is not the name of a fitted attribute")
@@ -199,7 +198,7 @@ def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any]]:
             f"{header.get('seminmf', '?')}: upgrade seminmf."
         )
         raise ModelFileError(f"{path} holds {what} {name}, {reason}") from None
-    except Exception as error:  # whatever a stranger's file makes us stumble over is its fault
+    except Exception as error:  # whatever a hostile file makes us raise
         raise ModelFileError(
             f"{path} is not a valid model file of format {FORMAT_VERSION}: "
             f"{type(error).__name__}: {shorten(str(error), 300)}"
@@ -208,11 +207,11 @@ def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any]]:
 
 
 class _UnknownError(Exception):
-    """A class that is not known here: what it is of, and its name."""
+    """A class that is not known here; its arguments are what has that class, and its name."""
 
 
 def _found(name: str, known: Mapping[str, type], what: str) -> Any:
-    """The class of this name."""
+    """The class of this name, or `_UnknownError`."""
     if name not in known:
         raise _UnknownError(what, name)
     return known[name]
@@ -229,7 +228,7 @@ def _is_fitted_name(name: str) -> bool:
     return name.endswith("_") and not name.startswith("_")
 
 
-# Values are stored as JSON where JSON has them; everything else is a dict with one key "$kind".
+# Values that JSON has are stored as such; all others as a dict with one key "$kind".
 
 
 def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
@@ -279,7 +278,7 @@ def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
 
 
 def _with_fits(values: dict[str, Any], packed: dict[str, Any], where: str) -> dict[str, Any]:
-    """Packed values, where fitted searches for neighbours say what they were fitted to."""
+    """Note, for fitted neighbour searches among packed values, what they were fitted to."""
     for key, value in values.items():
         if _is_search(value) and hasattr(value, "n_samples_fit_"):
             if _TRAINING not in values:
@@ -342,7 +341,7 @@ def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
 
 
 def _fitted(values: dict[str, Any], packed: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `_with_fits`: what says that it was fitted is fitted again."""
+    """The inverse of `_with_fits`: fit those neighbour searches again."""
     for key, item in packed.items():
         if isinstance(item, dict) and "fitted_to" in item and _is_search(values[key]):
             values[key].fit(values[item["fitted_to"]])

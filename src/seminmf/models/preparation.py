@@ -1,4 +1,4 @@
-"""Columns filled and brought to one scale before a factorization, as part of the model."""
+"""Filling and scaling of columns before a factorization, as part of the model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _measure(X: Any, how: str) -> tuple[FloatArray, FloatArray]:
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
     if how == "none":
         return centre, scale
-    # Powers of two, which change no digit, so that no square leaves the range of numbers.
+    # Powers of two, which change no digit, keep squares in the range of numbers.
     largest = np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else abs(X).max(axis=0))
     units = np.ldexp(1.0, np.frexp(largest.ravel())[1] - 1)
     X = _divided(X, units)
@@ -36,7 +36,7 @@ def _measure(X: Any, how: str) -> tuple[FloatArray, FloatArray]:
         lower, centre, upper = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
         spread = upper - lower
     else:
-        # Sums of many numbers in single precision would lose most of their digits.
+        # In double precision: long sums in single precision would lose most of their digits.
         centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
     if how == "center":
         return centre * units, scale
@@ -46,12 +46,12 @@ def _measure(X: Any, how: str) -> tuple[FloatArray, FloatArray]:
         centre = np.zeros(X.shape[1])
     elif how == "scale":
         spread = np.asarray(X.std(axis=0, dtype=np.float64))
-    # What is left of a constant column by round-off is not a scale; largest entries are about one.
+    # Round-off in a constant column is not a scale; the largest entries are about one here.
     return centre * units, np.where(spread <= 1e-12, scale, spread * units)
 
 
 def _divided(X: Any, numbers: FloatArray) -> Any:
-    """Columns divided by numbers; sparse data stay so."""
+    """Each column divided by its number; sparse data stay sparse."""
     if not sp.issparse(X):
         return X / numbers.astype(X.dtype)
     found = sp.csr_array(X, copy=True)
@@ -60,17 +60,17 @@ def _divided(X: Any, numbers: FloatArray) -> Any:
 
 
 def _has(method: str) -> Callable[[_Method], _Method]:
-    """The wrapper has a method where the model has it."""
+    """A decorator: the wrapper has a method if its model has it."""
     return available_if(lambda self: hasattr(self.model, method))
 
 
 class Standardized(Saveable, BaseEstimator):
     """A model of standardized columns: (x − centre) / scale, with both learned in the fit.
 
-    Where columns are in different units the largest numbers decide alone what a factorization
-    sees. Gaps in the data can be filled with the medians of the columns. All of it is kept together
-    with the model, so that new samples are treated as the training samples were, also after saving
-    and loading; one new sample with a gap is enough.
+    With columns in different units the largest numbers decide alone what a factorization sees. Gaps
+    in the data can be filled with the medians of the columns. All of this is kept with the model,
+    so that new samples, even a single one with a gap, are treated as the training samples were,
+    also after saving and loading.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ class Standardized(Saveable, BaseEstimator):
         Sparse data stay sparse: "scale" only divides, "center" and "robust" are refused. A column
         without spread is not divided.
     fill : {None, "median"}, default=None
-        What stands in place of values that are missing (NaN) or infinite: the median of the column
-        in the fit. None refuses them. ``how="none", fill="median"`` does nothing else.
+        What replaces values that are missing (NaN) or infinite: the median of the column in the
+        fit. None refuses them. ``how="none", fill="median"`` only fills.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Standardized(Saveable, BaseEstimator):
         return self
 
     def standardize(self, X: Any) -> Any:
-        """Samples as the model sees them.
+        """Fill and standardize samples, as the model sees them.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Standardized(Saveable, BaseEstimator):
 
     @_has("transform")
     def transform(self, X: Any) -> FloatArray:
-        """What the model's ``transform`` gives, for samples in their original units."""
+        """The model's ``transform`` of samples given in their original units."""
         samples = self.standardize(X)
         return self.model_.transform(samples)
 
@@ -194,12 +194,12 @@ class Standardized(Saveable, BaseEstimator):
 
     @_has("outlier_scores")
     def outlier_scores(self, X: Any) -> FloatArray:
-        """Outlier scores of samples given in their original units; those of the model."""
+        """The model's outlier scores of samples given in their original units."""
         samples = self.standardize(X)
         return self.model_.outlier_scores(samples)
 
     def _restore_state(self, state: dict[str, Any]) -> None:
-        state.setdefault("fill_", None)  # not in files from before gaps could be filled
+        state.setdefault("fill_", None)  # files from before gaps could be filled
         super()._restore_state(state)
         shape = (self.n_features_in_,)
         learned = [self.center_, self.scale_, *([] if self.fill_ is None else [self.fill_])]

@@ -1,6 +1,6 @@
-"""The samples that take part in a fit, each of them once, and how they stand for all.
+"""The samples that take part in a fit, equal ones once, and the way back to all samples.
 
-Imported when a fit begins: behind it are the numerics and their compiler.
+Imported when a fit begins, since it loads the numerics and their compiler.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ..solve.projection import Projector
 from . import validation as check
 from .settings import Settings
 
-# Up to this many entries looking for equal samples takes no time.
+# Up to this many entries, searching for equal samples takes no time.
 _SMALL = 2**20
 
 
 def _merges(X: Any, settings: Settings) -> bool:
-    """Whether equal samples are one. Without a graph copies make no difference but to the starts,
-    and only with few samples.
+    """Whether equal samples become one. Without a graph copies affect only the starts, and only
+    with few samples.
     """
     given = sp.issparse(settings.graph) or isinstance(settings.init, tuple)
     small = X.shape[0] * X.shape[1] <= _SMALL
@@ -37,19 +37,19 @@ def _merges(X: Any, settings: Settings) -> bool:
 
 @dataclass(frozen=True)
 class Present:
-    """Samples whose weight is not zero; equal ones may be one, which counts as often."""
+    """Samples of positive weight; equal ones may be merged into one with their summed weight."""
 
     whole: Any
     """All samples."""
     rows: Any
-    """Those that take part."""
+    """Samples that take part."""
     share: FloatArray | None
     member: IntArray | None
-    """For each sample its number among ``rows``, −1 if its weight is zero; None if all are."""
+    """The number of each sample among ``rows``, −1 for weight zero; None if all take part."""
 
     @classmethod
     def among(cls, X: Any, settings: Settings, weights: FloatArray | None) -> Present:
-        """Equal samples stay apart if there would be fewer than components."""
+        """Samples and weights for a fit; not merged if fewer than components would be left."""
         n = X.shape[0]
         chosen, member, merged = np.arange(n), np.arange(n), False
         if _merges(X, settings):
@@ -71,20 +71,20 @@ class Present:
 
     @once
     def _first(self) -> IntArray:
-        """Where each of those that take part comes first."""
+        """The first sample that each of ``rows`` stands for."""
         assert self.member is not None
         kept = np.flatnonzero(self.member >= 0)
         return kept[np.unique(self.member[kept], return_index=True)[1]]
 
     def graph(self, settings: Settings) -> Settings:
-        """With the edges of a given graph between those that take part, who are not merged then."""
+        """The settings, with a given graph restricted to ``rows``, which are then not merged."""
         if self.member is None or not sp.issparse(settings.graph):
             return settings
         matrix = given_graph(settings.graph, len(self.member))
         return replace(settings, graph=matrix[self._first][:, self._first])
 
     def settings(self, settings: Settings) -> Settings:
-        """With starts for those that take part, and a callback that sees all."""
+        """The settings, with starts restricted to ``rows`` and a callback that sees all samples."""
         if self.member is None:
             return settings
         changed: dict[str, Any] = {}
@@ -104,7 +104,7 @@ class Present:
         return basis, codes
 
     def expand(self, solution: Solution, projector: Projector) -> None:
-        """To all samples: copies share a code, absent samples are projected."""
+        """Expand codes and residuals to all samples; absent samples are projected."""
         if self.member is None:
             return
         for name in ("codes", "residuals"):

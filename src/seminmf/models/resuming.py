@@ -1,4 +1,4 @@
-"""Fits that can be taken up again: which fit a checkpoint is of, in words of its parameters.
+"""Fits that can be resumed: the description of a fit by which its checkpoint is recognised.
 
 Imported when a fit with a checkpoint begins.
 """
@@ -21,7 +21,7 @@ from ..solve.checkpoint import Checkpoint
 from .persistence import package_version
 from .settings import NAMES, Settings
 
-# They do not change the result, or are described otherwise.
+# Settings that do not change the result, or are described separately.
 _ASIDE = ("callback", "checkpoint", "random_state", "before")
 
 
@@ -29,7 +29,7 @@ _ASIDE = ("callback", "checkpoint", "random_state", "before")
 def resumable(
     model: str, settings: Settings, X: Any, weights: FloatArray | None
 ) -> Iterator[Settings]:
-    """The settings of a fit with its checkpoint open, and gone when the fit has ended well."""
+    """The settings with an open checkpoint, which is deleted when the fit has ended well."""
     folder = checked_folder(settings.checkpoint)
     checked = settings.checked(X.shape, X.dtype)
     fit = {
@@ -47,14 +47,14 @@ def resumable(
 
 
 def checked_folder(folder: Any) -> Any:
-    """What ``checkpoint`` is, if it can be the path of a folder."""
+    """``checkpoint``, or an error if it cannot be the path of a folder."""
     if not isinstance(folder, str | PathLike) or not fspath(folder):
         raise ValueError(f"checkpoint must be None or the path of a folder, got {folder!r}.")
     return folder
 
 
 def told(value: Any) -> str:
-    """A value in words that are the same in the next process."""
+    """A text for a value that is the same in the next process."""
     if isinstance(value, np.ndarray) or sp.issparse(value):
         return f"checksum {checksum(value.tocsr() if sp.issparse(value) else value)}"
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""X as estimators take it: arrays, CSR and sources, by scikit-learn's rules."""
+"""Checks of X as estimators take it, arrays, CSR and sources, by scikit-learn's rules."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..sources.opening import source_of
 from .gaps import find_gaps
 from .validation import DTYPES, MOST_APART, check_batch, check_memory
 
-# What NumPy says of something that it cannot make numbers of.
+# NumPy's messages about values that it cannot convert to numbers.
 _NO_NUMBERS = re.compile(
     r"could not convert|argument must be|setting an array element|promoted|too large to convert"
 )
-# What libraries of tables call times: some of them would be taken for numbers, days since 1970.
+# Names of time types in table libraries, some of which would pass as numbers, days since 1970.
 _TIMES = re.compile(r"date|time|duration", re.IGNORECASE)
 
 
@@ -34,11 +34,11 @@ def check_samples(
 ) -> Any:  # fmt: skip
     """X as ``fit`` takes it, or with ``reset=False`` as ``transform`` does.
 
-    Arrays and what scikit-learn makes arrays of; and sources, which are not read here, nor are Dask
-    arrays, where there may be ``lazy`` ones. With ``gaps`` values may be NaN or infinite.
+    Arrays are checked, and what scikit-learn converts to arrays. Sources are not read, nor are Dask
+    arrays, which are allowed if ``lazy``. With ``gaps`` values may be NaN or infinite.
     """
     if is_dask_array(X) and not lazy:
-        # scikit-learn would bring it into memory as a whole.
+        # scikit-learn would load it into memory as a whole.
         raise ValueError(
             f"{type(estimator).__name__} does not take Dask arrays here. Fit a factorization, such "
             "as L21SemiNMF, to X and go on with its codes_, or pass X.compute() if that fits in "
@@ -63,9 +63,7 @@ def check_samples(
 
 
 def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> Any:
-    """By scikit-learn's rules and errors, but for what is no finite number, where our remedy is
-    named.
-    """
+    """scikit-learn's validation, with errors of our own for values that are not finite numbers."""
     new = not options.get("reset", True)
     if new and _is_taken(estimator, X, 1) and X.shape[1] == estimator.n_features_in_:
         _check_size(X, getattr(estimator, "_unit", None))
@@ -74,10 +72,10 @@ def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> An
     if sp.issparse(X):
         check_indices("X", X)
     elif isinstance(X, np.ma.MaskedArray):
-        # What is behind a mask is not meant; scikit-learn would take it.
+        # Masked values are gaps; scikit-learn would use what is under the mask.
         single = X.dtype == np.float32
         X = np.ma.filled(X.astype(np.float32 if single else np.float64), np.nan)
-    # What is beyond the range of double precision is told below, as infinity.
+    # Values beyond double precision become infinite, which is reported below.
     with _numbers("X", X):
         found = quietly(
             validate_data, estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False,
@@ -91,7 +89,7 @@ def _validated(estimator: Any, X: Any, gaps: bool = False, **options: Any) -> An
 
 
 def _check_table(X: Any) -> None:
-    """Refuse what scikit-learn would ask in vain for an array, or take for numbers."""
+    """Refuse tables from which scikit-learn gets no array, or wrong numbers."""
     if hasattr(X, "collect"):
         raise ValueError(f"X is a {type(X).__name__}, which is not read yet: pass X.collect().")
     if getattr(getattr(X, "dtype", None), "names", None) is not None:
@@ -111,7 +109,7 @@ def _check_table(X: Any) -> None:
                 "Leave out what is none, or turn it into numbers before."
             )
     fills = [getattr(kind, "fill_value", None) for kind in kinds]
-    if None not in fills:  # else pandas makes a dense array of it
+    if None not in fills:  # pandas makes a mixed table dense by itself
         for name, fill in zip(names, fills, strict=True):
             if fill != 0:
                 raise ValueError(
@@ -124,8 +122,8 @@ def _check_table(X: Any) -> None:
 
 
 def _columns_of(table: Any) -> tuple[Any, Any]:
-    """Names and types of the columns of a DataFrame or a table of Arrow; None and the one type of
-    an array.
+    """(names, types) of the columns of a DataFrame or Arrow table; of an array (None,) and its
+    type.
     """
     schema: Any = getattr(table, "schema", None)
     if hasattr(schema, "types"):
@@ -137,7 +135,7 @@ def _columns_of(table: Any) -> tuple[Any, Any]:
 
 @contextmanager
 def _numbers(name: str, values: Any) -> Iterator[None]:
-    """Have errors say which argument is not made of numbers, and in which column."""
+    """Have conversion errors name the argument, and the column if there is one."""
     try:
         yield
     except (TypeError, ValueError, OverflowError) as error:
@@ -153,7 +151,7 @@ def _numbers(name: str, values: Any) -> Iterator[None]:
 
 
 def _columns_of_others(table: Any) -> list[Any]:
-    """Columns of a DataFrame that are not made of numbers."""
+    """Columns of a DataFrame that are not numbers."""
     names, _ = _columns_of(table)
     return [
         name for name in names if name is not None and not _are_numbers(np.asarray(table[name]))
@@ -161,7 +159,7 @@ def _columns_of_others(table: Any) -> list[Any]:
 
 
 def _are_numbers(values: Any) -> bool:
-    """NumPy makes numbers of dates, but not of a table that has some."""
+    """Whether values are numbers. NumPy converts dates alone, but not in a mixed table."""
     try:
         values.astype(np.float64)
     except (TypeError, ValueError):
@@ -170,7 +168,7 @@ def _are_numbers(values: Any) -> bool:
 
 
 def _all_finite(X: Any) -> bool:
-    """By the least and the largest, of which NumPy says nothing; a sum may overflow."""
+    """Whether all entries are finite, by minimum and maximum: a sum may overflow."""
     entries = X.data if sp.issparse(X) else X
     return not entries.size or bool(np.isfinite(entries.min()) and np.isfinite(entries.max()))
 
@@ -191,9 +189,7 @@ def _check_finite(X: Any, names: Any) -> None:
 
 
 def _check_size(X: Any, unit: float | None) -> None:
-    """New samples may have any size whose squares are in range, in the unit of a fit; if that is
-    known.
-    """
+    """Refuse new samples whose squares would overflow in the unit of the fit, if that is known."""
     if unit is not None:
         from ..data import entry_range
 
@@ -201,13 +197,13 @@ def _check_size(X: Any, unit: float | None) -> None:
 
 
 def check_in_memory(estimator: Any, X: Any, method: str, gaps: bool = False) -> Any:
-    """X for a method that looks at all samples at a time."""
+    """X for a method that needs all samples at once."""
     refuse_elsewhere(X, method, "of some rows: samples that are not all of the fit are new to it")
     return _validated(estimator, X, gaps, reset=False)
 
 
 def refuse_elsewhere(X: Any, method: str, example: str) -> None:
-    """An error for samples that are not in memory."""
+    """Raise an error for samples that are not in memory."""
     if is_dask_array(X) or source_of(X, mapped=False) is not None:
         raise ValueError(
             f"{method} needs its samples in memory, and X is a {type(X).__name__}. Pass an array, "
@@ -216,7 +212,7 @@ def refuse_elsewhere(X: Any, method: str, example: str) -> None:
 
 
 def given(X: Any) -> Any:
-    """What `check_samples` has returned, for another estimator to check."""
+    """The result of `check_samples` in a form that another estimator can check."""
     return getattr(X, "source", X)
 
 
@@ -229,7 +225,7 @@ def _check_source(estimator: Any, source: Any, max_memory: int | None, reset: bo
 
 
 def _note_features(estimator: Any, shape: tuple[int, int], names: Any, reset: bool) -> None:
-    """What scikit-learn would note, or compare, of samples that are not in memory."""
+    """Note or compare features of samples not in memory, as scikit-learn does for arrays."""
     (n, m), least = shape, 2 if reset else 1
     if n < least or m < 1:
         raise ValueError(
@@ -256,9 +252,9 @@ def _note_features(estimator: Any, shape: tuple[int, int], names: Any, reset: bo
 
 
 def _is_taken(estimator: Any, X: Any, least: int) -> bool:
-    """Whether scikit-learn, which needs 0.2 ms for that, would hand this array back as it is.
+    """Whether scikit-learn, which takes 0.2 ms for it, would return this array unchanged.
 
-    There are no names of features, a type of numbers that we take, and all of them finite.
+    It has no feature names, a dtype that we take, and finite entries only.
     """
     plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in DTYPES
     named = hasattr(estimator, "feature_names_in_")
@@ -266,18 +262,18 @@ def _is_taken(estimator: Any, X: Any, least: int) -> bool:
 
 
 def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
-    """Sample weights, one for each row of X, by scikit-learn's rules."""
+    """Sample weights, one for each row of X, checked by scikit-learn's rules."""
     if sample_weight is None:
         return None
-    # Of the samples only their number matters, which no source has to be read for.
+    # Only the number of samples matters, so no source has to be read.
     rows = np.broadcast_to(np.zeros(1), (X.shape[0], 1))
     with _numbers("sample_weight", sample_weight):
-        if np.ndim(sample_weight) == 0:  # at which scikit-learn does not look
+        if np.ndim(sample_weight) == 0:  # which scikit-learn does not check
             sample_weight = np.full(X.shape[0], sample_weight)
         weights: FloatArray = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
-    if not weights.any():  # which scikit-learn refuses itself from version 1.8 on
+    if not weights.any():  # scikit-learn refuses this itself since version 1.8
         raise ValueError("sample_weight must have at least one non-zero number.")
     least, most = MOST_APART[4 if X.dtype == np.float32 else 8]
     if not least < weights.max() < most:
@@ -290,10 +286,10 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
 
 @contextmanager
 def or_as_before(estimator: Any) -> Iterator[None]:
-    """What the block has set is taken back if it does not end well, also by an interrupt.
+    """Restore the attributes of an estimator if the block ends with an error or an interrupt.
 
-    Else factors of the last fit would stand beside the number and the names of the features of a
-    table that was refused, and samples with these would be taken for those.
+    Otherwise factors of the last fit would stay beside the feature count and names of a table that
+    was refused, and later samples would be checked against those.
     """
     before = dict(vars(estimator))
     try:
@@ -304,6 +300,6 @@ def or_as_before(estimator: Any) -> Iterator[None]:
 
 
 def is_dask_array(X: Any) -> bool:
-    """Whether X is one, without importing Dask."""
+    """Whether X is a Dask array, without importing Dask."""
     kind = type(X)
     return kind.__module__.split(".")[0] == "dask" and kind.__name__ == "Array"

@@ -1,6 +1,6 @@
-"""The parameters of an estimator as checked values, and what they say of a fit.
+"""The parameters of an estimator as checked values, and the plan of a fit that follows from them.
 
-Imported when a fit begins: behind it are the numerics and their compiler.
+Imported when a fit begins, since it loads the numerics and their compiler.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from ..solve.loop import Callback, Progress, Stopping
 from ..solve.plan import RELATIVE_FLOOR, Plan
 from . import validation as check
 
-# A residual that is not told from zero counts no more than this share of a typical sample.
+# The most that a residual of round-off may count, as a share of a typical sample.
 _HARDLY_COUNTS = 0.01
 
 
 @dataclass(frozen=True)
 class Settings:
-    """An estimator's parameters, and the parts its class stands for."""
+    """An estimator's parameters, with loss and signs of its class, for one fit."""
 
     n_components: Any
     solver: Any
@@ -50,8 +50,8 @@ class Settings:
     graph_measure: Loss
     nonnegative: bool
     before: tuple[FloatArray, FloatArray] | None
-    """Basis and codes of the last fit, to go on from."""
-    # What not all models have as parameters.
+    """Basis and codes of the last fit to continue from, or None."""
+    # Parameters that not all models have.
     alpha: Any = 0.0
     beta: Any = 0.0
     strength: Any = 0.0
@@ -62,11 +62,11 @@ class Settings:
 
     @classmethod
     def among(cls, known: dict[str, Any]) -> Settings:
-        """Those of an estimator, among everything that is known of it."""
+        """The settings among all attributes of an estimator."""
         return cls(**{name: known[name] for name in NAMES if name in known})
 
     def checked(self, shape: tuple[int, int], dtype: Any) -> Settings:
-        """The same with every value checked against the shape of the data."""
+        """The settings with every value checked against the shape of the data."""
         n, m = shape
         k = check.check_integer("n_components", self.n_components, 1)
         check.check_integer("n_neighbors", self.n_neighbors, 1)
@@ -102,7 +102,7 @@ class Settings:
         )
 
     def check_stream(self, X: Stream) -> None:
-        """What cannot be done with rows that are in memory some at a time."""
+        """Refuse what cannot be done with rows of which only some are in memory."""
         if isinstance(self.init, str) and self.init == "kmeans":
             raise ValueError(
                 'init="kmeans" needs all samples in memory at a time; for a source take "auto", '
@@ -122,13 +122,13 @@ class Settings:
 
     @property
     def coupled(self) -> bool:
-        """Whether there is a graph, as far as it can be told before α is known."""
+        """Whether there is a graph, as far as that is known before α is."""
         if self.alpha != "auto":
             return bool(self.alpha)
         return bool(self.beta != 0 and (self.strength == "auto" or self.strength > 0))
 
     def check_proportions(self, size: float, dtype: Any) -> None:
-        """For X with a largest entry of this size."""
+        """Check weights against an X whose largest entry has this size."""
         scale = size**self.loss.power
         check.check_proportion("alpha", self.alpha, scale, dtype)
         check.check_proportion("beta", self.beta, scale / size, dtype)
@@ -138,11 +138,11 @@ class Settings:
         check.check_start_proportion(self.init, size, dtype)
 
     def _check_loss(self, length: float, dtype: Any, given: Loss) -> None:
-        """For X with typical samples of this length; ``given`` is the loss in the units of users.
+        """Check the loss against typical samples of this length; ``given`` is the user's loss.
 
-        A scale of the loss far below them makes it depend on what is not told from zero: of
-        Cauchy's loss nearly as much would be left at a residual of round-off as without a fit. One
-        far above them leaves samples that are worth nothing beside the penalties.
+        With a scale far below that length the loss depends on what is not told from zero: Cauchy's
+        loss at a residual of round-off would be nearly as large as without a fit. With a scale far
+        above it samples are worth nothing beside the penalties.
         """
         if not self.loss.is_resolved or not self.loss.parameters or not length > 0:
             return
@@ -162,7 +162,7 @@ class Settings:
             )
 
     def in_units(self, unit: float) -> Settings:
-        """The same fit for X / unit, with an objective that is smaller by unitᵖ."""
+        """The settings of the same fit for X / unit, whose objective is smaller by unitᵖ."""
         if unit == 1:
             return self
         scale, callback = unit**self.loss.power, self.callback
@@ -211,8 +211,8 @@ class Settings:
         return alpha, beta, mu
 
     def first_plan(self, squares: FloatArray, share: FloatArray | None, given: Loss) -> Plan:
-        """`plan` for samples with these squares and weights, with what there is to say about it;
-        ``given`` is the loss in the units of users.
+        """`plan` for samples with these squared lengths and weights, with checks and warnings;
+        ``given`` is the user's loss.
         """
         total = float(len(squares) if share is None else share.sum())
         units = Units(total, typical_length(squares, share), self.loss.power)
@@ -222,8 +222,8 @@ class Settings:
         return plan
 
     def plan(self, units: Units) -> Plan:
-        """What to fit; if the strength is left to the data, with weights as if they could be
-        explained as a whole, and a way to those for what can be.
+        """The plan of the fit. If its strength depends on the data, α, β and μ are preliminary, as
+        if parts could explain all, and ``weigh`` sets them by what parts can explain.
         """
         left_to_data = self.strength == "auto"
         strength = STRENGTH_IF_ALL_IS_EXPLAINED if left_to_data else self.strength

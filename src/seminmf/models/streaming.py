@@ -17,37 +17,36 @@ if TYPE_CHECKING:
     from ..solve.streams import Memory
     from .training import Trained
 
-# The fit of the first batch: everything goes on from there, and it is small.
+# The fit of the first batch, which is small and which all others build on, is thorough.
 _FIRST_TOL, _FIRST_ITERATIONS = 1e-6, 1000
 
 
 class _Streaming(_Factorization):
-    """A factorization that can also be made batch by batch."""
+    """A factorization that can also be fitted batch by batch."""
 
     _memory: Memory | None = None
 
     @property
     def n_samples_seen_(self) -> int:
-        """Samples of the last `fit`, and of all batches after it."""
+        """Number of samples in the last `fit` and in all batches after it."""
         return len(self.codes_) if self._memory is None else self._memory.n_samples
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with a batch of samples, which is then forgotten but for two small sums.
+        """Update the model with a batch, of which only its part in two small sums is kept.
 
         The first batch is fitted as by `fit`, but without a graph. For each further one codes are
         found for the present basis, the batch is added to the sums Xᵀ(d∘V) and Vᵀ(d∘V) of all
         batches, and the basis follows from these (online matrix factorization with the weights d
-        of the loss). After `fit` it goes on from that fit. The time for a batch does not depend on
-        how many there were.
+        of the loss). After `fit` it continues from that fit. The time for a batch does not depend
+        on how many there were.
 
-        What it promises: memory for one batch; the same robustness as `fit`, sample by sample; and
-        after one or two passes over the samples in random order an objective near that of `fit`
-        without a graph (figures: page "Streams"). What it does not: batches have to be alike,
-        the first one best of all large (100 samples per component), because what came early has
-        been summed up with the basis of that time; and there is no term for a graph.
-        ``alpha`` counts as zero, and ``beta`` too unless there is a penalty on the codes, because
-        one without the other only changes the scale. ``callback`` and ``checkpoint`` have no part
-        in it.
+        It needs memory for one batch, is as robust as `fit`, sample by sample, and after one or two
+        passes over the samples in random order its objective is near that of `fit` without a graph
+        (figures: page "Streams"). Batches have to be alike, and the first one should be large (100
+        samples per component), since what came early was summed up with the basis of that time.
+        There is no graph term: ``alpha`` counts as zero, and so does ``beta`` unless there is a
+        penalty on the codes, since one without the other only changes the scale. ``callback`` and
+        ``checkpoint`` are not used.
 
         Afterwards ``components_`` are those of all batches; ``codes_``, ``residuals_`` and
         ``objective_`` are those of the last batch, and ``n_samples_seen_`` counts all samples.
@@ -55,7 +54,7 @@ class _Streaming(_Factorization):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
-            The first batch has at least ``n_components`` samples.
+            The first batch needs at least ``n_components`` samples.
         y : ignored
             For scikit-learn's pipelines.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -86,7 +85,7 @@ class _Streaming(_Factorization):
             return self._go_on(X, share, forgetting)
 
     def _begin(self, X: Any, sample_weight: Any) -> Self:
-        """The first batch."""
+        """Fit the first batch."""
         from .training import train
 
         k = check_integer("n_components", self.n_components, 1)
@@ -105,9 +104,9 @@ class _Streaming(_Factorization):
             graph="knn", callback=None, checkpoint=None, before=None,
             tol=min(checked.tol, _FIRST_TOL), max_iter=max(checked.max_iter, _FIRST_ITERATIONS),
         )  # fmt: skip
-        # How near it came is of no interest: the next batches go on.
+        # Whether it converged does not matter: the next batches continue.
         self._keep(train(X, settings, weights, complain=False), weights)
-        self.converged_ = False  # on this batch perhaps, but that is not what it is about
+        self.converged_ = False  # perhaps on this batch, but not on the stream
         return self
 
     def _go_on(self, X: Any, share: FloatArray | None, forgetting: float) -> Self:
@@ -143,7 +142,7 @@ class _Streaming(_Factorization):
         self._memory = None
 
     def _saved_state(self) -> dict[str, Any]:
-        """With what `partial_fit` needs to go on."""
+        """The fitted attributes, with what `partial_fit` needs to continue."""
         memory = None if self._memory is None else asdict(self._memory)
         stream = {"memory": memory, "sample_weight": self._sample_weight}
         return {**super()._saved_state(), "stream": stream}
@@ -151,7 +150,7 @@ class _Streaming(_Factorization):
     def _restore_state(self, state: dict[str, Any]) -> None:
         from ..solve.streams import Memory
 
-        # Files from before there were streams have nothing of the kind.
+        # Files from before there were streams lack it.
         stream = state.pop("stream", {"memory": None, "sample_weight": None})
         self._memory = None if stream["memory"] is None else Memory(**stream["memory"])
         self._sample_weight = weights = stream["sample_weight"]

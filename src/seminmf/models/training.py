@@ -1,6 +1,6 @@
-"""What happens in ``fit``: samples and their weights, α and β, the graph, the factorization.
+"""What ``fit`` does: samples and their weights, α and β, the graph, the factorization.
 
-Imported when a fit begins: behind it are the numerics and their compiler.
+Imported when a fit begins, since it loads the numerics and their compiler.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ from .settings import Settings
 
 @dataclass(frozen=True)
 class Trained:
-    """What a fit found, for all samples in their original order."""
+    """The result of a fit, for all samples in their original order."""
 
     solution: Solution
     plan: Plan
     """With the α, β and μ that were used."""
     strength: float
-    """That α and β come to."""
+    """The dimensionless strength of α and β."""
     projector: Projector
     graph: dict[str, Any] | None = None
     """How the graph was made, see the attribute ``graph_``; None without one."""
     links: sp.csr_array | None = None
-    """Neighbours that were found for each distinct sample; None without a graph, or a given one."""
+    """The neighbours found for each distinct sample; None without a graph or with a given one."""
     member: IntArray | None = None
-    """For each sample its number among the distinct ones; None if all are."""
+    """The number of each sample among the distinct ones; None if all are distinct."""
 
     @classmethod
     def of(
         cls, solution: Solution, plan: Plan, index: NeighbourIndex | None, codes: Any, **more: Any
     ) -> Trained:
-        """With an index of training samples that have these codes, if there is a graph."""
+        """The result, with an index of training samples and their codes if there is a graph."""
         problem = solution.problem
         projector = Projector(
             solution.basis, problem.loss, problem.graph, plan.alpha, problem.penalty, plan.mu,
@@ -63,7 +63,7 @@ class Trained:
         return cls(solution, plan, plan.strength, projector, **more)
 
     def among(self, parts: NDArray[np.bool_]) -> Trained:
-        """With its parts in these places among others that are zero."""
+        """The result with its parts at the places ``parts`` (a mask), zero parts at the others."""
         if parts.all():
             return self
 
@@ -79,7 +79,7 @@ class Trained:
         return replace(self, projector=replace(self.projector, basis=basis, training_codes=codes))
 
     def in_units_of_x(self, unit: float) -> Trained:
-        """What a fit to X / unit found, for X."""
+        """The result of a fit to X / unit, converted to the units of X."""
         if unit == 1:
             return self
         solution, plan, scale = self.solution, self.plan, unit**self.solution.problem.loss.power
@@ -110,9 +110,7 @@ class Trained:
 def _build_graph(
     settings: Settings, X: Any
 ) -> tuple[sp.csr_array, sp.csr_array | None, NeighbourIndex]:
-    """The graph matrix, the neighbours it was made of unless it was given, and the index in which
-    neighbours of new samples are looked for.
-    """
+    """(graph matrix, neighbours it was made from or None if given, index for new samples)."""
     graph, p = settings.graph, min(settings.n_neighbors, X.shape[0])
     if not isinstance(graph, str) and not sp.issparse(graph):
         index, links = NeighbourIndex.by_transformer(graph, X)
@@ -121,7 +119,7 @@ def _build_graph(
     recipe = Recipe if exact else partial(automatic_recipe, X, settings.n_components, p)
     index = NeighbourIndex(X, p, recipe)
     if sp.issparse(graph):
-        # Whether there will be new samples to find neighbours for is not known yet.
+        # Search is by the automatic recipe, made only if new samples come.
         return graphs.given_graph(graph, X.shape[0]), None, index
     links = index.links()
     return graphs.symmetric(links), links, index
@@ -130,14 +128,14 @@ def _build_graph(
 def index_of_some(
     rows: Any, n_samples: int, n_neighbors: int, directions: FloatArray | None
 ) -> NeighbourIndex:
-    """Of samples that stand for all where neighbours of new ones are looked for."""
+    """An index of samples that represent all when new ones look for neighbours."""
     count = min(n_neighbors, rows.shape[0])
     whole = rows.shape[0] == n_samples
     return NeighbourIndex(rows, count, Recipe(directions=directions), whole=whole)
 
 
 def _description(graph: Any, matrix: sp.csr_array, index: NeighbourIndex) -> dict[str, Any]:
-    """What ``graph_`` says."""
+    """The content of the attribute ``graph_``."""
     made = {"search": "given", "samples": matrix.shape[0], "edges": matrix.nnz // 2}
     if isinstance(graph, str):
         directions = index.recipe.directions
@@ -150,13 +148,13 @@ def _description(graph: Any, matrix: sp.csr_array, index: NeighbourIndex) -> dic
 
 
 def _as_found(matrix: sp.csr_array) -> tuple[str, str]:
-    """A graph as part of the description of a fit."""
+    """A graph for the description of a fit in its checkpoint."""
     name = "neighbours as they were found (a search that draws random numbers wants a seed)"
     return name, f"checksum {checksum(matrix)}"
 
 
 def _landmarks(n_samples: int) -> IntArray:
-    """Samples of a stream that stand for all where neighbours of new ones are looked for."""
+    """Samples of a stream that represent all when new ones look for neighbours."""
     return np.linspace(0, n_samples, min(LANDMARKS, n_samples), endpoint=False).astype(np.int64)
 
 
@@ -165,7 +163,7 @@ def train(
 ) -> Trained:
     """Fit the model that the settings describe to (weighted) samples.
 
-    Complain, unless told not to, where it ends before it has converged.
+    Warn if it ends before it has converged, unless ``complain`` is False.
     """
     settings = settings.checked(X.shape, X.dtype)
     with Turn(X.shape[0] * X.shape[1] * settings.n_components):
@@ -176,23 +174,23 @@ def train(
 
 @dataclass(frozen=True)
 class Training:
-    """Samples made ready for fits that differ in nothing but their strengths and their starts."""
+    """Samples prepared for fits that differ only in their strengths and starts."""
 
     present: Present
     unit: float
-    """By which they are divided, so that their largest entry is of ordinary size."""
+    """X is divided by it, so that its largest entry is of ordinary size."""
     units: Units
     index: NeighbourIndex | None
     links: sp.csr_array | None
     made: dict[str, Any] | None
-    """What ``graph_`` says."""
+    """The content of ``graph_``."""
     ground: Ground
     landmarks: IntArray | None
-    """Samples whose codes are kept for new ones; None if all are."""
+    """Samples whose codes are kept for new ones; None for all."""
 
     @classmethod
     def of(cls, X: Any, settings: Settings, weights: FloatArray | None) -> Training:
-        """With checked settings."""
+        """Prepare the samples for these settings, which must be checked."""
         if isinstance(X, Stream):
             settings.check_stream(X)
         low, high = entry_range(X)
@@ -223,7 +221,7 @@ class Training:
         return cls(present, unit, plan.units, index, links, made, ground, landmarks)
 
     def fit(self, settings: Settings) -> Trained:
-        """Those that the samples were made ready for, or others that fit to them."""
+        """Fit with these settings, which may have other strengths and starts."""
         settings = self.present.settings(settings.in_units(self.unit))
         plan = settings.plan(self.units)
         solution, plan = factorize(self.ground, plan, settings.random_state)
@@ -237,7 +235,7 @@ class Training:
 
 
 def warn_of(solution: Solution, settings: Settings) -> None:
-    """Say how a fit ended that did not end well."""
+    """Raise an error or warn if a fit did not end well."""
     if solution.status is Status.NONFINITE:
         other = ', or use solver="cd", which takes such steps back' * (settings.solver == "mu")
         raise FloatingPointError(

@@ -17,13 +17,13 @@ from .._types import FloatArray
 DTYPES = (np.float64, np.float32)
 SOLVERS = ("cd", "mu")
 STARTS = ("auto", "random", "svd", "kmeans", "exemplar")
-# With larger or smaller entries the objective, or lengths, overflow or vanish; by the bytes of a
+# Range of the largest entry in which neither objective nor lengths over- or underflow, by bytes per
 # number.
 _RANGE = {8: (1e-150, 1e150), 4: (1e-36, 1e36)}
 # Squares of larger entries overflow.
 _MOST_SQUARED = {8: 1e150, 4: 1e18}
-# Penalties so many times smaller or larger than the largest entry are as good as none, or leave
-# nothing of the data; by the bytes of a number, beyond whose range they would lead.
+# Weights of penalties outside of this range, beside the size of X, have no effect or leave nothing
+# of the data, and would leave the range of numbers; by bytes per number.
 MOST_APART = {8: (1e-100, 1e100), 4: (1e-30, 1e18)}
 
 
@@ -66,7 +66,7 @@ def check_callback(callback: Any) -> None:
 
 
 def check_estimator(name: str, value: Any, method: str) -> None:
-    """An object with this method that can be cloned, and not its class."""
+    """Raise an error unless this is an object, not a class, with this method that can be cloned."""
     if isinstance(value, type) or not (hasattr(value, method) and hasattr(value, "get_params")):
         raise ValueError(
             f"{name} must be an estimator with {method}, such as "
@@ -75,7 +75,7 @@ def check_estimator(name: str, value: Any, method: str) -> None:
 
 
 def check_memory(max_memory: Any) -> int | None:
-    """A number of bytes, also one with a unit as people write them."""
+    """The number of bytes, which may be given as a text with a unit; None for None."""
     if max_memory is None:
         return None
     size: Any = max_memory
@@ -95,7 +95,7 @@ def check_memory(max_memory: Any) -> int | None:
 
 
 class _Late:
-    """A RandomState that is made when it is first used.
+    """A RandomState that is made on first use.
 
     Seeding takes 0.1 ms, and the default start draws no numbers.
     """
@@ -108,17 +108,17 @@ class _Late:
         return np.random.RandomState(self._seed)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_seed", "_state"):  # without a seed there is no state that could be asked
+        if name in ("_seed", "_state"):  # an object without a seed, as in copying
             raise AttributeError(name)
         return getattr(self._state, name)
 
     def __reduce__(self) -> Any:
-        """A copy, also by way of pickle, is one of the RandomState as it is by now."""
+        """Copies, also by pickle, are plain RandomStates in the present state."""
         return self._state.__reduce__()
 
 
 def drawn_seed(random_state: Any) -> int | None:
-    """The seed of a fit: the one that is given, or a new one; None for a RandomState."""
+    """The seed of a fit, given or newly drawn; None if ``random_state`` is a RandomState."""
     if random_state is None:
         return int(check_random_state(None).randint(2**31 - 1))
     return int(random_state) if isinstance(random_state, Integral) else None
@@ -138,9 +138,9 @@ def check_seed(random_state: Any) -> Any:
 
 
 def check_sizes(shape: tuple[int, int], k: int, nonnegative: bool, which: str = "") -> None:
-    """No more components than the data can have.
+    """Raise an error if there are more components than the data can have.
 
-    ``which`` says which samples these are, if they are not all.
+    ``which`` says which samples these are, if not all.
     """
     n, m = shape
     if k > n or (nonnegative and k > m):
@@ -154,7 +154,7 @@ def check_sizes(shape: tuple[int, int], k: int, nonnegative: bool, which: str = 
 
 
 def check_range(low: float, high: float, nonnegative: bool, dtype: Any) -> None:
-    """Signs, range and variation of data whose entries go from ``low`` to ``high``."""
+    """Check sign, range and variation of data whose entries go from ``low`` to ``high``."""
     if low == high:
         raise ValueError(
             f"X is constant: all its entries are {low:g}, so there is nothing to factorize. "
@@ -164,7 +164,7 @@ def check_range(low: float, high: float, nonnegative: bool, dtype: Any) -> None:
 
 
 def check_batch(low: float, high: float, nonnegative: bool, dtype: Any, unit: float) -> None:
-    """The same for a batch that is added to others in this unit; it may be constant, or small."""
+    """`check_range` for a batch in the unit of earlier ones; it may be constant, or small."""
     most = _MOST_SQUARED[dtype.itemsize] * unit
     _check_sizes_and_signs(low, high, nonnegative, dtype, (-1.0, most))
 
@@ -186,7 +186,7 @@ def _check_sizes_and_signs(
 
 
 def check_proportion(name: str, value: Any, unit: float, dtype: Any) -> None:
-    """A penalty beside its unit, which follows from the size of X."""
+    """Check the weight of a penalty against its ``unit``, which follows from the size of X."""
     if value == "auto" or value == 0:
         return
     least, most = MOST_APART[dtype.itemsize]
@@ -198,7 +198,7 @@ def check_proportion(name: str, value: Any, unit: float, dtype: Any) -> None:
 
 
 def check_strength_of_penalty(name: str, value: float, dtype: Any) -> None:
-    """That of a penalty on the codes: it has no unit, and one that is too small does no harm."""
+    """Check the strength of a penalty on the codes: it has no unit, and too small does no harm."""
     if value >= MOST_APART[dtype.itemsize][1]:
         raise ValueError(
             f"{name}={value:g} is out of all proportion: of 1 on, hardly any code is left. Take a "
@@ -207,7 +207,7 @@ def check_strength_of_penalty(name: str, value: float, dtype: Any) -> None:
 
 
 def check_start_proportion(init: Any, size: float, dtype: Any) -> None:
-    """Given factors beside entries of X of this size."""
+    """Check given factors against entries of X of this size."""
     if isinstance(init, str):
         return
     for name, factor, unit in (("U0", init[0], size), ("V0", init[1], 1.0)):
@@ -261,7 +261,7 @@ def check_start(init: Any, n: int, m: int, k: int, nonnegative: bool, dtype: Any
 def check_before(
     before: tuple[FloatArray, FloatArray] | None, n: int, m: int, k: int, dtype: Any
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Basis and codes of the last fit, if they fit samples and components of this one."""
+    """Basis and codes of the last fit, or an error if the shape of this one differs."""
     if before is None:
         return None
     basis, codes = before
@@ -307,7 +307,7 @@ def check_neighbours(n_neighbors: Any, n_samples: int) -> int:
 
 
 def warn_if_lopsided(alpha: float, beta: float, mu: float) -> None:
-    """With one penalty alone the scale between U and V makes it vanish."""
+    """Warn if there is one penalty only, which a change of scale between U and V makes vanish."""
     if mu == 0 and (alpha > 0) != (beta > 0):
         present, absent = ("alpha", "beta") if alpha > 0 else ("beta", "alpha")
         warnings.warn(

@@ -1,4 +1,4 @@
-"""A fit as it goes on: the user's callback, lines in the log, and a bar."""
+"""Watching a fit: the user's callback, lines in the log, and a progress bar."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _Show = Callable[["Progress"], None]
 
 @contextmanager
 def watched(estimator: Any) -> Iterator[Callback | None]:
-    """What is called after each iteration of a fit, while it lasts."""
+    """The callback of a fit, which also logs and moves a bar if the estimator wants that."""
     callback, every = estimator.callback, estimator.verbose
-    # True is each iteration.
+    # True means every iteration.
     every = int(every) if isinstance(every, bool) else check_integer("verbose", every, 0)
     bar = check_flag("progress", estimator.progress)
     if not (every or bar) or (callback is not None and not callable(callback)):
@@ -44,7 +44,7 @@ def watched(estimator: Any) -> Iterator[Callback | None]:
 
 @contextmanager
 def _bar(estimator: Any) -> Iterator[_Show]:
-    """By tqdm, or by rich where only that is installed."""
+    """A progress bar by tqdm, or by rich if only that is installed."""
     name = type(estimator).__name__
     most = estimator.max_iter if isinstance(estimator.max_iter, int) else None  # checked later
     try:
