@@ -1,4 +1,4 @@
-"""How many parts, how strong, and how sure: choices that data can make, and what they cannot.
+"""The number of parts, their strength and their stability: what data can tell, and what not.
 
 >>> from seminmf.datasets import make_waveform
 >>> from seminmf.selection import choose_components

@@ -1,14 +1,14 @@
-"""Bi-cross-validation: a block of samples × features is left out and foretold from the rest.
+"""Bi-cross-validation: a block of samples × features is left out and predicted from the rest.
 
 With X cut into four blocks,
 
     A  samples and features that stay in      B  those samples, the features left out
-    C  the samples left out, their features   D  what is to be foretold
+    C  the samples left out, their features   D  what is to be predicted
 
-a factorization A ≈ V Uᵀ gives the parts, least squares of B on V their continuation to the other
-features, and non-negative least squares of C on U the codes of the other samples: D ≈ V_C U_Bᵀ.
-Nothing of D takes part. With too few parts something of D is missing, and with too many the codes
-follow the noise in C, and are wrong in D.
+a factorization A ≈ V Uᵀ gives the parts, least squares of B on V continues them to the other
+features, and non-negative least squares of C on U gives the codes of the other samples:
+D ≈ V_C U_Bᵀ. Nothing of D takes part. With too few parts something of D is missing, and with too
+many the codes follow the noise in C, and are wrong in D.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from .._sparse import dense
 from .._types import FloatArray, IntArray
 from ..models.estimators import L21SemiNMF
 
-# More samples are drawn from, and more features added up in groups: what the number of parts needs
-# to be seen is in that many (`python -m benchmarks.selection wide`).
+# The most samples, drawn from more, and features, added up in groups: enough to see the number of
+# parts (`python -m benchmarks.selection wide`).
 MOST_SAMPLES, MOST_FEATURES = 4_000, 400
 # Blocks of samples and of features.
 _USUAL = _ROW_FOLDS, _COLUMN_FOLDS = 4, 5
-# With fewer features than so many per part in A, codes are so loose that more parts foretell better
-# than the right ones; there are more, smaller blocks of features then, if there can be.
+# With fewer features per part in A, codes are so loose that too many parts predict better than the
+# right number; there are then more, smaller blocks of features, if possible.
 _FEATURES_PER_PART = 1.5
-# Where noise is even, logarithms of typical errors differ by so much between features (standard
-# deviation), beside the error of a median of n samples, whose square is so much over n.
+# With even noise, logarithms of typical errors differ between features by this standard deviation,
+# beside the error of a median of n samples, whose variance is the second number over n.
 _EVEN, _OF_MEDIAN = 0.2, 1.4
-# No feature is taken for less noisy than this share of the typical one.
+# No feature counts as less noisy than this share of the typical one.
 _LEAST_NOISE = 0.1
-# Of the squares of the codes of a part; where parts coincide, least squares has no other answer.
+# Ridge, as a share of the squares of the codes, for parts that coincide in least squares.
 _RIDGE = 1e-10
 
 
 def condensed(X: Any, rng: np.random.RandomState) -> tuple[FloatArray, IntArray]:
-    """(samples as an array of moderate size, which of them they are).
+    """(samples as an array of moderate size, their numbers).
 
-    Of many samples some are drawn. Many features are added up in groups, each with a sign of its
-    own. Groups have nothing in common, so that what was noise in single features is noise of single
-    groups, which no other group foretells.
+    Of many samples some are drawn. Many features are added up in groups, with random signs. Groups
+    are disjoint, so noise of single features becomes noise of single groups, which no other group
+    predicts.
     """
     n, m = X.shape
     rows = np.arange(n) if n <= MOST_SAMPLES else np.sort(rng.permutation(n)[:MOST_SAMPLES])
@@ -58,7 +58,7 @@ def condensed(X: Any, rng: np.random.RandomState) -> tuple[FloatArray, IntArray]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Into which blocks samples and features are dealt."""
+    """The block of each sample, ``row_fold``, and of each feature, ``column_fold``."""
 
     row_fold: IntArray
     column_fold: IntArray
@@ -77,35 +77,35 @@ class Blocks:
 
 
 def usual_folds(shape: tuple[int, int], most_parts: int) -> tuple[int, int]:
-    """How many blocks of samples and of features there are if nobody says."""
+    """The default numbers of blocks of samples and of features."""
     n, m = shape
     spare = m - min(_FEATURES_PER_PART * most_parts, m - 1)
     return min(_ROW_FOLDS, n), min(max(_COLUMN_FOLDS, int(np.ceil(m / spare))), m)
 
 
 def taking_part(shape: tuple[int, int]) -> tuple[int, int]:
-    """How many samples and features of a table `condensed` leaves."""
+    """How many samples and features `condensed` leaves."""
     return min(shape[0], MOST_SAMPLES), min(shape[1], MOST_FEATURES)
 
 
 def comfortable_parts(shape: tuple[int, int]) -> int:
-    """So many can be told apart with the usual blocks of what takes part, at least two."""
+    """How many parts, at least two, the default blocks of `condensed` data can tell apart."""
     n, m = (size - -(-size // f) for size, f in zip(taking_part(shape), _USUAL, strict=True))
     return max(2, min(n, int(m / _FEATURES_PER_PART)))
 
 
 def most_parts(shape: tuple[int, int], folds: tuple[int, int]) -> int:
-    """More cannot be told apart in the smallest block that stays in."""
+    """How many parts the smallest block that stays in can tell apart."""
     n, m = shape
     return min(n + -n // folds[0], m + -m // folds[1])
 
 
 def evened(X: FloatArray, screen: Blocks, screened: list[dict[str, Any]]) -> FloatArray:
-    """X with features scaled by how far off they were foretold in a ``screen``.
+    """X with features scaled by how far off their predictions were in a ``screen``.
 
-    A feature with far more noise than others spoils the codes that the others give, and one more
-    part that takes its noise away foretells those better: numbers of parts would be too large.
-    What differs between features by chance alone does not count.
+    A feature with far more noise than others spoils the codes, and an additional part that takes up
+    its noise improves the prediction of the others: numbers of parts would be too large. Chance
+    differences between features are allowed for.
     """
     typical = np.zeros((screen.cells[-1][0] + 1, X.shape[1]))
     for (row, column), found in zip(screen.cells, screened, strict=True):
@@ -122,7 +122,7 @@ def evened(X: FloatArray, screen: Blocks, screened: list[dict[str, Any]]) -> Flo
 
 @dataclass(frozen=True)
 class _Cut:
-    """The four blocks of X, see above."""
+    """The four blocks of X, see the module's docstring."""
 
     A: FloatArray
     B: FloatArray
@@ -142,7 +142,7 @@ class _Cut:
         return cls(A, X[inside][:, ~across], C, X[~inside][:, ~across])
 
     def missed(self, basis: FloatArray, codes: FloatArray, weights: FloatArray) -> FloatArray:
-        """What A ≈ V Uᵀ does not foretell of D."""
+        """The prediction error of A ≈ V Uᵀ on D."""
         from ..compiled.threads.cores import AtWork
         from ..solve.projection import Projector
 
@@ -159,12 +159,11 @@ def foretold(
     X: FloatArray, blocks: Blocks, cell: tuple[int, int], candidates: list[int],
     last: dict[str, FloatArray] | None = None, keep: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """For each sample left out and each number of parts how far from the truth it is foretold, and
-    how far it is from nothing.
+    """Prediction errors of the samples left out, for each number of parts ("errors"), and the
+    lengths of these samples ("nothing").
 
-    By least squares, each fit from the one with fewer parts, the first from the ``last`` factors
-    of a call with candidates before these. Those of the last one are kept for a call to come if
-    told so.
+    By least squares, each fit from the one with fewer parts, the first from the ``last`` factors of
+    a call with fewer candidates. With ``keep`` the last factors are returned for a further call.
     """
     from .growth import Growth
 
@@ -185,12 +184,12 @@ def foretold(
 def foretold_robustly(
     X: FloatArray, blocks: Blocks, cell: tuple[int, int], k: int
 ) -> dict[str, FloatArray]:
-    """The same for one number of parts, by a fit that outliers have little say in; and for each
-    feature left out how far off it typically is.
+    """Errors as of `foretold` for one number of parts, by a robust fit; and "typical", the median
+    absolute error of each feature left out.
     """
     cut = _Cut.made(X, blocks, cell)
     model = L21SemiNMF(k, alpha=0, beta=0, random_state=0).fit(cut.A)
-    # Samples that are fitted better than half of the others weigh no more than those.
+    # Samples that are fitted better than half of the others weigh no more than the median.
     typical = max(float(np.median(model.residuals_)), float(np.finfo(np.float64).tiny))
     weights = 1 / np.maximum(model.residuals_ / typical, 1.0)
     missed = cut.missed(model.components_.T, model.codes_, weights)

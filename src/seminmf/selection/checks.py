@@ -15,11 +15,11 @@ from ..models.validation import check_integer, check_seed
 def check_array(X: Any, doing: str) -> Any:
     """X as an array or CSR in memory."""
     refuse_elsewhere(X, doing, "of some thousand rows drawn at random")
-    return check_samples(type(doing, (BaseEstimator,), {})(), X)  # who is named in messages
+    return check_samples(type(doing, (BaseEstimator,), {})(), X)  # messages have its class name
 
 
 def check_candidates(name: str, candidates: Any) -> list[int]:
-    """At least two numbers of parts, rising."""
+    """At least two numbers of parts, sorted."""
     if isinstance(candidates, str) or not isinstance(candidates, Iterable):
         raise ValueError(
             f"{name} must be several numbers of parts, such as range(2, 13), got {candidates!r}."
@@ -41,7 +41,7 @@ def check_candidates(name: str, candidates: Any) -> list[int]:
 
 
 def check_folds(folds: Any, shape: tuple[int, int]) -> tuple[int, int]:
-    """How many blocks of samples and of features, each at least two and not empty."""
+    """The numbers of blocks of samples and of features, at least two and none of them empty."""
     if not isinstance(folds, tuple | list) or len(folds) != 2:
         raise ValueError(
             f'folds must be "auto" or two numbers, of samples and of features, got {folds!r}.'
@@ -57,7 +57,7 @@ def check_folds(folds: Any, shape: tuple[int, int]) -> tuple[int, int]:
 
 
 def told_of(X: Any, **parameters: Any) -> Mapping[str, str]:
-    """What a result depends on, in words that are the same in the next process."""
+    """All that a result depends on, in words that are the same in the next process."""
     from ..models.persistence import package_version
     from ..models.resuming import told
 
@@ -70,5 +70,5 @@ def told_of(X: Any, **parameters: Any) -> Mapping[str, str]:
 
 
 def drawn_seed(random_state: Any) -> int:
-    """A number that stands for what is drawn from now on."""
+    """A seed for all that is drawn from here on."""
     return int(check_seed(random_state).randint(2**31 - 1))

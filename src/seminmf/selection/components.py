@@ -26,8 +26,8 @@ from .checks import check_array, check_candidates, check_folds, drawn_seed, told
 from .evidence import ComponentsChoice, chosen_by, lengths_of
 from .work import Step, Work, working
 
-# If nobody says how many parts there may be: so many first, and then more as long as that is not
-# enough, up to the second number.
+# If no candidates are given: numbers up to the first of these, and then, while more parts help, up
+# to the second.
 _USUAL_MOST, _LIMIT = 20, 60
 _SCREENING, _FORETELLING = "samples that nothing foretells", "numbers of parts"
 
@@ -45,18 +45,18 @@ def choose_components(
 ) -> ComponentsChoice:
     """How many parts X has, with an interval.
 
-    Samples and features are dealt into blocks. Each block is left out in turn and foretold from the
-    rest by semi-non-negative factorizations with the numbers of parts in question. Samples that are
-    foretold by nothing are outliers and are left out of everything; features that are foretold far
-    worse than others are scaled down, those far better scaled up. The number is that of *parts*
-    that are needed to foretell one half of a sample from the other; it is not that of classes.
+    Samples and features are dealt into blocks. Each block is left out in turn and predicted from
+    the rest by semi-non-negative factorizations with the numbers of parts in question. Samples that
+    nothing predicts are outliers and are left out of everything; features that are predicted far
+    worse than others are scaled down, those far better scaled up. The result is the number of
+    *parts* needed to predict one half of a sample from the other, and not that of classes.
 
     Parameters
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
     candidates : iterable of int or None, default=None
         Numbers of parts to choose from, such as ``range(2, 13)``. None is from 1 to 20, and on to
-        60 as long as more parts foretell as well or better, or to as many as can be told apart.
+        60 while more parts predict as well or better, or to as many as can be told apart.
     folds : "auto" or (int, int), default="auto"
         Blocks of samples and of features.
     repeats : int, default=1
@@ -68,8 +68,8 @@ def choose_components(
     callback : callable, default=None
         Called with a `Step` after each block.
     checkpoint : path or None, default=None
-        Folder in which results are kept as they come: the same call with the same folder goes on
-        where one was ended by force.
+        Folder in which results are kept as they come: the same call with the same folder continues
+        where one was killed.
 
     Returns
     -------
@@ -98,19 +98,19 @@ def choose_components(
 
 
 def usual_candidates(shape: tuple[int, int]) -> range:
-    """From one part to twenty, or to as many as there are samples and features for."""
+    """From one part to twenty, or to as many as samples and features allow."""
     return range(1, min(_USUAL_MOST, comfortable_parts(shape)) + 1)
 
 
 @dataclass(frozen=True)
 class ForetellingPlan:
-    """Which numbers of parts are tried on which blocks."""
+    """The numbers of parts to try, and the blocks to try them on."""
 
     candidates: list[int]
     folds: tuple[int, int]
     repeats: int
     limit: int
-    """Up to which candidates may be added; the last of them if they were given."""
+    """The largest candidate that may be added; the last one if candidates were given."""
 
     @classmethod
     def checked(
@@ -185,12 +185,12 @@ class ForetellingPlan:
 
 
 def _further(last: int, limit: int) -> list[int]:
-    """Up to half as many again, in steps of a tenth; none at the limit."""
+    """Further candidates: up to half as many again, in steps of a tenth; none at the limit."""
     end, step = min(last + max(last // 2, 1), limit), max(last // 10, 1)
     return sorted({*range(last + step, end + 1, step), end} - {last})
 
 
 def _joined(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """What is known of some numbers of parts, and of further ones."""
+    """Results for some numbers of parts, joined with those for further ones."""
     errors = [known["errors"] for known in (before, more) if known]
     return {**more, "errors": np.hstack(errors)}

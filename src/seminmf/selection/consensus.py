@@ -1,4 +1,4 @@
-"""One fitted model for what many fits agree on."""
+"""A fitted model for the consensus of many fits."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..models.reading import Reading
 def consensus_model(
     X: Any, model: FactorKMeans, labels: IntArray, parts: list[FloatArray]
 ) -> tuple[FactorKMeans, FloatArray]:
-    """(clusters and parts as a fitted model, how far each part is found in the runs).
+    """(the consensus as a fitted model, mean cosine of each part with its partners in the runs).
 
-    The parts are those of a fit to all samples. (From medians of the parts of the runs it ended in
-    worse minima: on tox_171 of the panel in one that knows no clusters.) The clusters are k-means
-    of its codes from the clusters that the runs agree on.
+    The parts are those of a fit to all samples. (Fits from medians of the parts of the runs ended
+    in worse minima: on tox_171 of the panel in one without clusters.) The clusters are k-means of
+    its codes, started from the clusters that the runs agree on.
     """
     factorizer = clone(model.factorizer).set_params(random_state=0).fit(X)
     n_clusters = model.n_clusters or factorizer.n_components
@@ -41,11 +41,11 @@ def consensus_model(
 
 
 def _agreed(places: FloatArray, runs: IntArray, n_clusters: int) -> IntArray | None:
-    """Clusters of all samples that the runs agree on; None if no run has as many.
+    """Clusters of all samples that the runs agree on; None if no run has ``n_clusters``.
 
-    k-means of all samples goes on from the clusters of each run. Where it ends tightest the vote
-    begins, whatever the draws: a sample belongs where most runs have it, k-means goes on from
-    there, and the runs vote again as long as they agree more with what comes out.
+    k-means of all samples is started from the clusters of each run, and the vote from its tightest
+    result, whatever the draws: a sample goes where most runs have it, k-means continues from there,
+    and the runs vote again as long as they agree more with the result.
     """
     settled = [_settled(places, run, n_clusters) for run in runs]
     clusters = min(settled, key=lambda found: found[0])[1]
@@ -60,8 +60,8 @@ def _agreed(places: FloatArray, runs: IntArray, n_clusters: int) -> IntArray | N
 
 
 def _settled(places: FloatArray, start: IntArray, n_clusters: int) -> tuple[float, IntArray | None]:
-    """(inertia, clusters) of k-means from the clusters of some of the samples; (inf, None) if there
-    are fewer of these than wanted.
+    """(inertia, clusters) of k-means from clusters of some of the samples; (inf, None) if those are
+    fewer than ``n_clusters``.
     """
     if len(np.unique(start[start >= 0])) < n_clusters:
         return np.inf, None
@@ -71,9 +71,9 @@ def _settled(places: FloatArray, start: IntArray, n_clusters: int) -> tuple[floa
 
 
 def _voted(clusters: IntArray, runs: IntArray, n_clusters: int) -> IntArray:
-    """Where most runs have each sample, and ``clusters`` themselves, which have a vote as well.
+    """The cluster of each sample in most runs, where ``clusters`` itself has a vote, too.
 
-    Each run calls its clusters by names of its own: they are matched one to one.
+    Each run numbers its clusters in its own way: they are matched one to one.
     """
     votes = np.eye(n_clusters)[clusters]
     for run in runs:
@@ -89,9 +89,9 @@ def _agreement(clusters: IntArray, runs: IntArray) -> float:
 
 
 def rand_index(one: IntArray, other: IntArray) -> float:
-    """Adjusted Rand index on the samples that both have (not negative); NaN if there are none.
+    """Adjusted Rand index on the samples with labels ≥ 0 in both; NaN if there are none.
 
-    For hundreds of pairs of small tables: scikit-learn checks each for longer than it counts.
+    For hundreds of pairs of small tables, which scikit-learn checks for longer than it counts.
     """
     both, width = (one >= 0) & (other >= 0), int(other.max()) + 1
     if not both.any():

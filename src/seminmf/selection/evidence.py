@@ -1,4 +1,4 @@
-"""From errors on left out blocks to a number of parts, with an interval and in words."""
+"""From errors on left out blocks to a number of parts, with an interval and a reason in words."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .._types import FloatArray
 from ..outliers import outlier_threshold
 from .blocks import Blocks
 
-# So many standard errors from the best number of parts is the interval.
+# The interval reaches this many standard errors from the best number of parts.
 _INTERVAL = 2.0
 _NOTHING = (
     "Left out blocks are foretold by parts no better than by zeros: there may be no parts at all, "
     "only noise."
 )
-# Of what the most parts foretell better than the fewest.
+# The share of the gain of the most parts over the fewest that the reason reports as most of it.
 _MOST_OF_IT = 0.9
-# With fewer features than this for each part, more parts are hardly told apart.
+# With fewer features per part than this, more parts are hardly told apart.
 _FEATURES_PER_PART = 2.0
 
 
@@ -33,15 +33,15 @@ class ComponentsChoice:
         The smallest number of parts that foretells left out blocks as well as the best one, within
         a standard error.
     interval : (int, int)
-        Numbers of parts from … to … are within two standard errors of the best.
+        The smallest and largest number of parts within two standard errors of the best.
     best : int
         The number of parts with the smallest error.
     table : dict of str to ndarray
-        The curve: "n_components", "error" (mean distance of a left out sample from what it was
-        foretold to be, in the units of X as it was scaled), "excess" (its difference to the best
-        one) and "standard_error" (of that difference).
+        The curve: "n_components", "error" (mean distance of a left out sample from its prediction,
+        in the units of X as it was scaled), "excess" (its difference to the best one) and
+        "standard_error" (of that difference).
     n_outliers : int
-        Samples that no number of parts foretells. They have no say.
+        Samples that no number of parts predicts. They are left out.
     n_samples_used, n_features_used : int
         Of a large table not all samples take part, and features are added up in groups.
     reason : str
@@ -65,7 +65,7 @@ def chosen_by(
     found: list[list[Any]], deals: list[Blocks], candidates: list[int], shape: tuple[int, int],
     n_outliers: int,
 ) -> ComponentsChoice:  # fmt: skip
-    """The choice by the errors that were found in the cells of each deal."""
+    """The choice by the errors found in the cells of each deal."""
     lengths = np.mean([lengths_of(*pair) for pair in zip(deals, found, strict=True)], axis=0)
     least = lengths.min(axis=1)
     inside = least <= outlier_threshold(least)
@@ -95,7 +95,7 @@ def chosen_by(
 
 
 def lengths_of(blocks: Blocks, found: list[Any]) -> FloatArray:
-    """Of what is left of each sample, over all its features."""
+    """For each sample and candidate the length of its prediction error over all features."""
     squares = np.zeros((len(blocks.row_fold), found[0]["errors"].shape[1]))
     for (row, _), result in zip(blocks.cells, found, strict=True):
         squares[blocks.row_fold == row] += result["errors"] ** 2
@@ -103,7 +103,7 @@ def lengths_of(blocks: Blocks, found: list[Any]) -> FloatArray:
 
 
 def _cell_means(blocks: Blocks, found: list[Any], inside: Any, of: str) -> FloatArray:
-    """Mean error of the samples that have a say: (blocks of samples, of features, candidates)."""
+    """Mean error of the samples ``inside``: (blocks of samples, blocks of features, candidates)."""
     rows, columns = blocks.cells[-1][0] + 1, blocks.cells[-1][1] + 1
     means = [
         result[of][inside[blocks.row_fold == row]].mean(axis=0)
@@ -115,9 +115,8 @@ def _cell_means(blocks: Blocks, found: list[Any], inside: Any, of: str) -> Float
 def _crossed_error(beyond: FloatArray) -> FloatArray:
     """Standard errors of means over repeats, blocks of samples and blocks of features.
 
-    Samples and features are both drawn from others that might have been there. Cells that share
-    a block are not independent, so that the variances of the means of blocks of samples, and of
-    those of features, add up.
+    Samples and features are both random draws. Cells that share a block are not independent, so the
+    variances of the means of blocks of samples and of those of blocks of features add up.
     """
     by_rows, by_columns = beyond.mean(axis=(0, 2)), beyond.mean(axis=(0, 1))
     variance = sum(means.var(axis=0, ddof=1) / len(means) for means in (by_rows, by_columns))

@@ -1,4 +1,4 @@
-"""Numbers of parts and strengths by labels that some samples have: coarse first, then finer."""
+"""Scores of numbers of parts and strengths by the labels of some samples: coarse, then finer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..models.clustering import FactorKMeans
 from .path import FACTORS, followed
 from .work import Work
 
-# Numbers of parts, and strengths, of the coarse grid.
+# The most numbers of parts, and strengths, in the coarse grid.
 _COARSE = 5
 _COARSELY, _FINELY = "coarse grid", "finer grid"
 
@@ -25,7 +25,7 @@ Grid = dict[str, FloatArray]
 
 
 def check_scorer(scoring: Any) -> Any:
-    """A scorer of scikit-learn, by its name or as a function."""
+    """A scikit-learn scorer, given by its name or as a function."""
     try:
         scorer = get_scorer(scoring)
         signature(scorer).bind("estimator", "X", "y")
@@ -41,12 +41,12 @@ def check_scorer(scoring: Any) -> Any:
 def _is_label(label: Any) -> bool:
     try:
         return label is not None and bool(label == label) and label != -1
-    except TypeError:  # pandas.NA, of which nobody can say whether it equals anything
+    except TypeError:  # pandas.NA, whose comparisons have no truth value
         return False
 
 
 def check_labels(y: Any, n_samples: int) -> tuple[Any, Any]:
-    """(which samples have a label, those labels); −1, NaN and None are no labels."""
+    """(mask of the samples with a label, those labels); −1, NaN and None are no labels."""
     labels = np.asarray(y)
     if labels.shape != (n_samples,):
         raise ValueError(
@@ -86,9 +86,9 @@ def search(
     scorer: Any,
     work: Work,
 ) -> Grid:
-    """Scores of parts and strengths: a coarse grid, and a finer one around the best of it.
+    """Scores of a coarse grid of parts and strengths, and of a finer one around its best.
 
-    Without strengths they are `FACTORS` of the estimator's own, for each number of parts.
+    Without ``strengths`` they are `FACTORS` of the estimator's own, for each number of parts.
     """
     steps = FACTORS if strengths is None else strengths
 
@@ -108,7 +108,7 @@ def search(
     values = _around(steps, _thinned(steps), _thinned(steps)[best % len(_thinned(steps))])
     fine = scored(_FINELY, ks, values)
     both = {name: np.concatenate([fine[name], coarse[name]]) for name in coarse}
-    # Each pair once, by the path with the shorter steps if there are two.
+    # Each pair once; if it is in both grids, from the path with the shorter steps.
     pairs = np.stack([both["n_components"], both["strength"]])
     once = np.unique(pairs, axis=1, return_index=True)[1]
     return {name: column[once] for name, column in both.items()}
@@ -120,7 +120,7 @@ def _thinned(values: Sequence[Any]) -> list[Any]:
 
 
 def _around(values: Sequence[Any], coarse: list[Any], best: Any) -> list[Any]:
-    """Those between the neighbours of the best in the coarse grid."""
+    """The values between the neighbours of the best one in the coarse grid."""
     place = coarse.index(best)
     low, high = coarse[max(place - 1, 0)], coarse[min(place + 1, len(coarse) - 1)]
     return [value for value in values if low <= value <= high]
@@ -130,11 +130,11 @@ def _scores(
     X: Any, clusters: FactorKMeans, k: int, strengths: list[float], factors: bool, labels: Any,
     scorer: Any,
 ) -> dict[str, FloatArray]:  # fmt: skip
-    """Of a path with k parts, and its strengths; these are ``factors`` of the model's own."""
+    """Scores along a path with k parts; ``strengths`` may be ``factors`` of the model's own."""
     known, given = labels
     model = clone(clusters.factorizer).set_params(n_components=k)
     if factors:
-        # Known from the start of a fit.
+        # The automatic strength is known from the start of a fit.
         own = clone(model).set_params(max_iter=1, tol=0).fit(X).strength_
         strengths = [factor * own for factor in strengths]
     models = followed(X, model, strengths, Work()).models

@@ -1,6 +1,6 @@
-"""Factorizations with more and more parts, each from the one before.
+"""Factorizations with rising numbers of parts, each from the one before.
 
-Imported when work begins: behind it are the numerics and their compiler.
+Imported when work begins, since it loads the numerics and their compiler.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from ..solve.loop import run
 from ..solve.plan import code_length, code_square, floors_for, scheme_of
 
 Factors = tuple[FloatArray, FloatArray]
-"""Basis and codes."""
+"""Basis (m × k) and codes (n × k)."""
 
-# A run ends where what is left falls by a smaller share than this per iteration. Exact codes come
-# after it: with them planted numbers of parts are found as often as without them and with a
-# thirtieth of this, in less time.
+# A run ends when J falls by a smaller share than this per iteration; exact codes follow. With them
+# planted numbers of parts are found as often as without them and with a thirtieth of this, in less
+# time.
 _TOL = 3e-4
 
 
 class Growth:
     """Least squares X ≈ V Uᵀ, V ≥ 0, as in `SemiNMF`, for rising numbers of parts up to ``most``.
 
-    Each factorization starts from the one before and the leading directions of what it leaves
-    unexplained. X is compressed once for all of them, and all go down in the same few leading
-    directions of X before they end in the whole of it (see `data.subspace`).
+    Each factorization starts from the one before, with the leading directions of its residual as
+    new parts. X is compressed once for all of them, and all descend in the same few leading
+    directions of X before they end in the whole space (see `data.subspace`).
     """
 
     def __init__(self, X: FloatArray, most: int, last: Factors | None = None) -> None:
-        """Goes on from the ``last`` factors, if there are any."""
+        """Continue from the ``last`` factors, if given."""
         self._X, self._engine = X, Engine(X, most)
         self._most, self._last = most, last
 
@@ -50,7 +50,7 @@ class Growth:
         space = LazyCompression(engine, self._most).at_once(TOGETHER) or Space(engine)
         even = np.ones(engine.n_samples, engine.dtype)
         self._space = leading_subspace(space, self._most, even) or space
-        # What is needed of a plan is the same for all numbers of parts.
+        # The plan is the same for all numbers of parts, up to that number.
         settings = SemiNMF(tol=_TOL)._settings().checked((2, 2), engine.dtype)
         self._plan = settings.plan(Units(1.0, 1.0, settings.loss.power))
         return self
@@ -59,7 +59,7 @@ class Growth:
         self._engine.__exit__(*error)
 
     def to(self, n_components: int) -> Factors:
-        """The factorization with so many parts, more than the last one had."""
+        """The factorization with ``n_components`` parts, more than the last one had."""
         last = self._last
         more = 0 if last is None else n_components - last[1].shape[1]
         if last is None or more > min(self._X.shape):
@@ -70,10 +70,10 @@ class Growth:
         return self._last
 
     def _with_more(self, last: Factors, count: int) -> Factors:
-        """Factors in the space of the runs with parts for what is left.
+        """Factors in the space of the runs, with ``count`` new parts for the residual.
 
-        A part can only be added, never taken away, so that of a direction and its opposite the one
-        counts in which more is left.
+        Parts can only be added, never subtracted, so each direction gets the sign that explains
+        more.
         """
         basis, codes = self._space.lower(last[0]), last[1]
         left = self._space.engine.all_rows() - codes @ basis.T
@@ -81,7 +81,7 @@ class Growth:
         steps = left @ directions
         ahead, behind = (np.square(np.maximum(s, 0)).sum(axis=0) for s in (steps, -steps))
         signs = np.where(ahead >= behind, 1.0, -1.0)
-        # As long as samples, in whatever unit X is: other parts may be enormous, with tiny codes.
+        # As long as samples, whatever the unit of X: other parts may be huge, with tiny codes.
         signs *= power_of_two(float(np.sqrt(self._engine.squares.mean())))
         return (
             np.hstack([basis, directions * signs]),
@@ -101,7 +101,7 @@ class Growth:
 
 
 def _leading(rows: FloatArray, count: int) -> FloatArray:
-    """The leading directions of some rows, from the smaller one of their two Gram matrices."""
+    """The ``count`` leading directions of some rows, by the smaller of their Gram matrices."""
     wide = rows.shape[0] < rows.shape[1]
     gram = rows @ rows.T if wide else rows.T @ rows
     ends = len(gram) - count, len(gram) - 1
@@ -110,9 +110,9 @@ def _leading(rows: FloatArray, count: int) -> FloatArray:
 
 
 def grown_parts(X: Any, candidates: list[int]) -> dict[int, FloatArray]:
-    """Parts of fits with more and more of them, each from the one before.
+    """Parts of fits with rising numbers of parts, each from the one before.
 
-    A part keeps its place as long as it is one of them, so that one can follow it.
+    A part keeps its place from fit to fit, so that one can follow it.
     """
     rows = np.ascontiguousarray(dense(X), dtype=np.float64)
     with Growth(rows, candidates[-1]) as growth:

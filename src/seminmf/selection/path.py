@@ -1,4 +1,4 @@
-"""Fits along the strength: one dimension, because only the product of the penalties matters."""
+"""Fits with rising strength: one dimension, since only the product of the penalties matters."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .work import Step, Work
 
 __all__ = ["FACTORS", "STRENGTHS", "RegularizationPath", "regularization_path"]
 
-# Six to a decade: where the automatic strengths of most data are, and around one that is known.
+# Six values per decade: the range of automatic strengths of most data, and factors of a known one.
 STRENGTHS = tuple(float(f"{10 ** (-5 + step / 6):.3g}") for step in range(20))
 FACTORS = tuple(10 ** ((step - 12) / 6) for step in range(20))
 _FOLLOWING = "strengths"
-# A fit begins so far beyond the last one, as a share of the way that a straight line would go.
-# Between 0.5 and 0.9 it matters little. All of it is too far where parts are about to be switched
-# off: more iterations, and minima that are worse by up to 3 %.
+# A fit starts from the last one extrapolated by this share of a linear step. Between 0.5 and 0.9 it
+# matters little. A full step is too far where parts are about to vanish: more iterations, and
+# minima that are worse by up to 3 %.
 _SHARE = 0.7
 
 
@@ -55,7 +55,7 @@ class RegularizationPath:
 
 
 def check_strength(name: str, value: Any) -> float:
-    """A number above zero: on a path of ratios there is no zero."""
+    """A positive number: a path of ratios has no zero."""
     if check_number(name, value) == 0:
         raise ValueError(f"{name} must be positive: for 0 fit a SemiNMF, which has no penalties.")
     return float(value)
@@ -74,7 +74,7 @@ def check_strengths(name: str, values: Any) -> list[float]:
 
 
 def check_estimator(estimator: Any) -> Any:
-    """A copy that a path can be made of."""
+    """A copy of an estimator from which a path can be made, or an error."""
     if estimator is None:
         return L21SemiNMF(random_state=0)
     if not isinstance(estimator, GraphSemiNMF):
@@ -102,9 +102,9 @@ def regularization_path(
     """Fits of one model with rising strength, each from the one before; one graph for all.
 
     Only the product of the penalties' weights matters to the clusters, and made dimensionless it is
-    of nearly the same size for all data, so that a path is all there is to look at. It goes from
-    the weakest to the strongest, because parts that are switched off stay so. The first fit costs
-    as much as any; the others begin near their end.
+    of nearly the same size for all data, so a path shows all there is. It goes from the weakest to
+    the strongest, because parts that vanish stay zero. The first fit costs as much as any; the
+    others start near their end.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def regularization_path(
 
 
 def followed(X: Any, model: Any, strengths: list[float], work: Work) -> RegularizationPath:
-    """The path of a checked model; X may be a table that has names of features."""
+    """The path of a checked model; X may be a table with feature names."""
     from ..data import squares_of
     from ..models.training import Training, warn_of
 
@@ -158,7 +158,7 @@ def followed(X: Any, model: Any, strengths: list[float], work: Work) -> Regulari
             fitted.__dict__.update(vars(model), strength=strength)
             changed: dict[str, Any] = {"strength": strength}
             if models:
-                # Parts that are zero stay so: without them the same is found in less time.
+                # Parts that are zero stay so: fits without them find the same in less time.
                 used = models[-1].components_.any(axis=1)
                 parts = used if used.any() else parts
                 changed["before"] = _ahead(strength, models, parts)
@@ -175,7 +175,7 @@ def followed(X: Any, model: Any, strengths: list[float], work: Work) -> Regulari
 
 
 def _ahead(strength: float, models: list[Any], parts: Any) -> tuple[FloatArray, FloatArray]:
-    """Factors to begin with: the last ones, and on from there in the direction of their change."""
+    """First factors of a fit: the last ones, extrapolated in the direction of their change."""
     (basis, codes), *before = (
         (model.components_.T, model.codes_)
         if parts.all()
@@ -186,7 +186,7 @@ def _ahead(strength: float, models: list[Any], parts: Any) -> tuple[FloatArray, 
         return basis, codes
     last, made = models[-1].strength, models[-1].strength / models[-2].strength
     share = codes.dtype.type(_SHARE * np.log(strength / last) / np.log(made))
-    ahead = codes - before[0][1]  # in place, because it is as large as any array of a fit
+    ahead = codes - before[0][1]  # changed in place below, since it is as large as the codes
     ahead *= share
     ahead += codes
     return basis + share * (basis - before[0][0]), np.maximum(ahead, 0, out=ahead)

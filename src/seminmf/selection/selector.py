@@ -1,4 +1,4 @@
-"""k and strength chosen, with the reasons, in the way of scikit-learn's searches."""
+"""A scikit-learn search for the number of parts and the strength, which gives its reasons."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .work import Step, Work, working
 
 # Share of the samples in each fit of the stability.
 _SUBSAMPLE = 0.8
-# Runs that agree less than this, or parts that are found again less, are no firm ground.
+# Below these, agreement of runs and recurrence of a part count as weak.
 _AGREE, _RECUR = 0.5, 0.8
 
 
@@ -45,20 +45,20 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     Without labels the number of parts is that of `choose_components`. The strength stays what the
     estimator has: no rule that was tried comes nearer to the best than the default does by more
     than chance (see the page "How many parts?"); the path shows what others would give. With labels
-    of some samples both are chosen by their score: on a coarse grid, then on a finer one around its
-    best.
+    of some samples, both are chosen by their score: on a coarse grid, then on a finer one around
+    its best.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        A model with a ``strength``; None is `L21SemiNMF`. With labels also a `FactorKMeans` of one;
-        it has as many clusters as there are classes if it does not say otherwise.
+        A model with a ``strength``; None is `L21SemiNMF`. With labels also a `FactorKMeans` of one,
+        which has as many clusters as there are classes unless it says otherwise.
     candidates : iterable of int or None, default=None
         Numbers of parts to choose from; None is from 1 to 20, or to as many as can be told apart.
-        Without labels it goes on from there as in `choose_components`.
+        Without labels it continues from there as in `choose_components`.
     strengths : iterable of float or None, default=None
-        None is 20 of them, from a hundredth of the estimator's own strength, which for as many
-        parts may be automatic, to fifteen times it.
+        None is 20 values, from a hundredth to about fifteen times the estimator's own strength,
+        which may be automatic and then depends on the number of parts.
     scoring : str or callable, default="adjusted_rand_score"
         With labels: a scorer of scikit-learn, called with the fitted `FactorKMeans`, the samples
         with labels and the labels.
@@ -70,9 +70,8 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     callback : callable, default=None
         Called with a `Step` after each piece of work.
     checkpoint : path or None, default=None
-        Folder in which results are kept as they come: the same fit with the same folder goes on
-        where one was ended by force. The path, which takes the time of a few fits, is followed
-        anew.
+        Folder in which results are kept as they come: the same fit with the same folder continues
+        where one was killed. The path, which takes the time of a few fits, is computed again.
 
     Attributes
     ----------
@@ -94,7 +93,7 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     reason_ : str
         Why, in words.
     doubts_ : list of str
-        What speaks against it; the same is warned of.
+        What speaks against it; each is also a warning.
 
     Examples
     --------
@@ -118,7 +117,7 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     checkpoint: PathLike | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose.
+        """Choose the number of parts and the strength, and fit the chosen model.
 
         Parameters
         ----------
@@ -153,7 +152,7 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 "fewer parts than samples."
             )
 
-        # What the last fits would not take is refused before the first.
+        # Refuse before the first fit what the last ones would not take.
         clone(model).set_params(n_components=candidates[0])._settings().checked(X.shape, X.dtype)
         if isinstance(model.graph, str):
             count, fewest = check_neighbours(model.n_neighbors, X.shape[0]), X.shape[0]
@@ -186,8 +185,8 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 assert labels is not None
                 self._search(X, clusters, model, labels, candidates, strengths, scorer, work)
             best = clone(model).set_params(**self.best_params_)
-            self.best_estimator_ = best.fit(table)  # which may have names of features
-            self.best_params_["strength"] = best.strength_  # a number, also if it was left open
+            self.best_estimator_ = best.fit(table)  # which may have feature names
+            self.best_params_["strength"] = best.strength_  # a number, also if it was automatic
             along = sorted({*(strengths or _around(best.strength_)), best.strength_})
             self.path_ = followed(table, best, along, work)
             self.results_["path"] = {"strength": self.path_.strengths, **self.path_.table}
@@ -215,7 +214,7 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             subject.set_params(n_clusters=classes)
         grid = search(X, subject, labels, candidates, strengths, scorer, work)
         self.best_score_ = float(grid["score"].max())
-        # Of equals the fewest parts, and the strength in the middle: on either side there is room.
+        # Among equals the fewest parts, and the strength in the middle, with room on either side.
         equal = np.flatnonzero(grid["score"] == self.best_score_)
         equal = equal[grid["n_components"][equal] == grid["n_components"][equal[0]]]
         place = equal[len(equal) // 2]
@@ -226,7 +225,7 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.results_["grid"] = grid
 
     def _conclude(self) -> None:
-        """The reasons in words, and a warning where they are weak or contradict each other."""
+        """Put the reasons into words, and warn if they are weak or contradict each other."""
         best, doubts = self.best_estimator_, []
         k, strength = self.best_params_["n_components"], self.best_params_["strength"]
         if self.choice_ is not None:

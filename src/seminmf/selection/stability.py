@@ -1,4 +1,4 @@
-"""How far clusters and parts are those of the data: fits to subsamples, and what they agree on."""
+"""Stability of clusters and parts: fits to random subsamples, and what they agree on."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .checks import check_array, drawn_seed, told_of
 from .consensus import consensus_model, rand_index
 from .work import Step, Work, working
 
-# Of more samples the consensus matrix has so many, drawn at random.
+# The most samples in the consensus matrix; of more, this many are drawn at random.
 _MOST_SAMPLES = 1_000
-# Bounds of the confidence interval, and how often runs are drawn anew for it.
+# Percentiles that bound the confidence interval, and the number of bootstrap draws of runs for it.
 _BOUNDS, _DRAWS = (2.5, 97.5), 300
 _RUNNING = "fits to subsamples"
 
@@ -36,14 +36,14 @@ class Stability:
     Attributes
     ----------
     agreement : float
-        Mean adjusted Rand index of the clusters of two runs, on the samples that both have seen:
-        1 if they are the same, about 0 if they have nothing to do with each other.
+        Mean adjusted Rand index of the clusters of two runs, on the samples that both have: 1 if
+        they are the same, about 0 if they are unrelated.
     interval : (float, float)
         95 % confidence interval of the agreement, by drawing runs anew.
     cophenetic : float
         Cophenetic correlation of the consensus matrix with average linkage.
     consensus_matrix : ndarray of shape (n_shown, n_shown)
-        How often two samples were in one cluster, of the runs that had both.
+        For each two samples the share of the runs with both that have them in one cluster.
     shown : ndarray of shape (n_shown,)
         Which samples these are: all, or 1,000 of them drawn at random.
     part_stability : ndarray of shape (n_components,)
@@ -65,7 +65,7 @@ class Stability:
 
 
 def check_clusters(estimator: Any) -> FactorKMeans:
-    """A copy of an estimator of clusters, not fitted."""
+    """An unfitted copy of a `FactorKMeans`, made from a factorization if that is given."""
     factorizer = estimator.factorizer if isinstance(estimator, FactorKMeans) else estimator
     if not isinstance(factorizer, _Factorization):
         raise ValueError(
@@ -76,7 +76,7 @@ def check_clusters(estimator: Any) -> FactorKMeans:
 
 
 def check_subsamples(factorizer: Any, instead: str) -> None:
-    """That nothing of the model belongs to all samples together."""
+    """Raise an error if a parameter has a row for each sample, which subsamples cannot use."""
     for name in ("init", "graph"):
         value = getattr(factorizer, name, None)
         if isinstance(value, tuple) or sp.issparse(value):
@@ -111,7 +111,7 @@ def stability(
         Number of fits.
     subsample : float, default=0.8
         Share of the samples in each. With 1 all take part, and fits differ by their starts, which
-        are random then.
+        are then random.
     random_state : int, RandomState or None, default=None
         For subsamples and starts.
     n_jobs : int or None, default=None
@@ -119,8 +119,8 @@ def stability(
     callback : callable, default=None
         Called with a `Step` after each fit.
     checkpoint : path or None, default=None
-        Folder in which results are kept as they come: the same call with the same folder goes on
-        where one was ended by force.
+        Folder in which results are kept as they come: the same call with the same folder continues
+        where one was killed.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def stability(
 def steadiness(
     X: Any, model: FactorKMeans, n_runs: int, subsample: float, work: Work, random_state: Any
 ) -> Stability:
-    """The same for what has been checked."""
+    """`stability` for arguments that have been checked."""
     seed = work.once("seed of runs", lambda: drawn_seed(random_state))
     present = _drawn(X.shape[0], subsample, n_runs, seed)
     jobs = [(X, model, rows, seed + run) for run, rows in enumerate(present)]
@@ -189,8 +189,8 @@ def steadiness(
 def _drawn(n_samples: int, subsample: float, n_runs: int, seed: int) -> list[IntArray]:
     """The samples of each run, drawn at random.
 
-    All are absent equally often, or once more than others: what is agreed on then depends less on
-    the draw than with draws that know nothing of each other.
+    All samples are absent equally often, or once more than others: agreement then depends less on
+    the draw than with independent draws.
     """
     rng = np.random.RandomState(seed)
     absent = n_samples - round(subsample * n_samples)
@@ -215,7 +215,9 @@ def _clusters_of_some(X: Any, model: FactorKMeans, rows: IntArray, seed: int) ->
 
 
 def _together(labels: IntArray) -> FloatArray:
-    """How often two samples were in one cluster, of the runs that had both; 0 if none had."""
+    """The consensus matrix: the share of the runs with two samples that have them in one cluster,
+    0 if no run has both.
+    """
     both, same = (np.zeros((labels.shape[1],) * 2) for _ in range(2))
     for row in labels:
         there = row >= 0
@@ -227,7 +229,7 @@ def _together(labels: IntArray) -> FloatArray:
 def _cophenetic(together: FloatArray) -> float:
     distances = squareform(1 - together, checks=False)
     if np.ptp(distances) == 0:
-        return 1.0  # one cluster, always
+        return 1.0  # always a single cluster
     return float(cophenet(linkage(distances, "average"), distances)[0])
 
 

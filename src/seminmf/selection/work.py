@@ -1,4 +1,4 @@
-"""Long work in pieces: done by several processes, kept on disk as it comes, with the time left."""
+"""Long work in pieces: run by several processes, kept on disk as it comes, with progress."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from ..solve.checkpoint import Checkpoint
 
 Piece = Callable[..., dict[str, Any]]
-"""A function of the arguments of one job. It returns arrays and numbers by name."""
+"""A function of the arguments of one job that returns arrays and numbers by name."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a callback learns after each piece of work."""
+    """What a callback receives after each piece of work."""
 
     what: str
-    """In words: what is being done."""
+    """What is being done, in words."""
     done: int
     total: int
     seconds_left: float
-    """If the pieces of this kind that are left take as long as those that were done."""
+    """If the remaining pieces of this kind take as long as those that are done."""
 
 
 @dataclass
 class Work:
-    """Runs jobs, those alone whose results are not known from a run before.
+    """Runs jobs, except those whose results are known from an earlier run.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Work:
     callback : callable or None
         Called with a `Step` after each job.
     checkpoint : Checkpoint or None
-        Where results are kept until all is done.
+        Keeps results until all work is done.
     """
 
     n_jobs: int | None = None
@@ -57,13 +57,13 @@ class Work:
         self._known: dict[str, dict[str, Any]] = found or {}
 
     def keep(self, what: str, name: str, result: dict[str, Any]) -> None:
-        """Remember a result, on disk too if there is a checkpoint and it is time."""
+        """Remember a result, also on disk if there is a checkpoint and it is time."""
         self._known.setdefault(what, {})[name] = result
         if self.checkpoint is not None:
             self.checkpoint.keep(lambda: self._known)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
-        """A number that is the same when the work goes on another time."""
+        """A number that stays the same when the work is resumed."""
         if name not in self._known:
             self.keep(name, "value", {"value": make()})
         return self._known[name]["value"]["value"]
@@ -107,7 +107,7 @@ class Work:
         return results
 
     def send_home(self) -> None:
-        """End the processes at once, whatever they are at."""
+        """End the worker processes at once, whatever they are doing."""
         if self.n_jobs not in (None, 1):
             from joblib.externals.loky import get_reusable_executor
 
@@ -116,7 +116,7 @@ class Work:
 
 @contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes that begin here leave Ctrl-C to the one who began them."""
+    """Processes started here ignore Ctrl-C and leave it to this one."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     except ValueError:  # only the main thread may
@@ -129,7 +129,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 
 def _elsewhere(piece: Piece, number: int, job: tuple[Any, ...]) -> tuple[int, dict[str, Any]]:
-    """In a process that may have begun for somebody else, who was not deaf."""
+    """Run a piece in a worker, which may have been started by others without ignoring Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return _numbered(piece, number, job)
 
@@ -141,7 +141,7 @@ def _numbered(piece: Piece, number: int, job: tuple[Any, ...]) -> tuple[int, dic
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Fits among many: that one of them needs more iterations is no news to the caller."""
+    """Silence convergence warnings: one unconverged fit among many is no news to the caller."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
@@ -154,7 +154,7 @@ def working(
     checkpoint: PathLike | None,
     described: Callable[[], Mapping[str, str]],
 ) -> Iterator[Work]:
-    """A `Work`; with a folder one that goes on where another one was ended by force."""
+    """A `Work`, which with a checkpoint folder resumes work that was killed."""
     check_callback(callback)
     if n_jobs is not None and (
         isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or not n_jobs
