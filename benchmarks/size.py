@@ -30,7 +30,7 @@ SINCE = {
     "checkpoints": ("solve/checkpoint.py", "models/resuming.py"),
     "search by cells": ("graph/approximate.py", "graph/cells.py", "compiled/neighbours.py"),
     "losses and penalties": (
-        "losses.py", "penalties.py", "problem/parts.py", "problem/penalties.py",
+        "losses.py", "penalties.py", "problem/term.py", "problem/penalties.py",
         "compiled/measures.py",
     ),
     "gaps, units, progress": ("models/gaps.py", "data/units.py", "models/watching.py"),

@@ -47,7 +47,7 @@ ORDER: tuple[frozenset[str], ...] = tuple(
 LIGHT = (
     "problem/losses.py",
     "problem/penalties.py",
-    "problem/parts.py",
+    "problem/term.py",
     "losses.py",
     "penalties.py",
 )
@@ -316,7 +316,7 @@ def test_importing_loads_no_compiler() -> None:
     code = (
         "import sys, seminmf, seminmf.metrics, seminmf.datasets\n"
         "import seminmf.losses, seminmf.penalties, seminmf.problem.losses\n"
-        "import seminmf.problem.penalties, seminmf.problem.parts\n"
+        "import seminmf.problem.penalties, seminmf.problem.term\n"
         "from seminmf import NMF, SemiNMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF\n"
         "from seminmf import FactorKMeans, Standardized\n"
         "for model in (NMF, SemiNMF, GraphSemiNMF, L21SemiNMF, RobustSemiNMF):\n"

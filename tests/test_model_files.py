@@ -37,7 +37,7 @@ from seminmf import (
 )
 from seminmf.models import container as _container
 from seminmf.models.persistence import Saveable, load_with_notes
-from seminmf.problem.parts import Part
+from seminmf.problem.term import Term
 
 N, M, K = 40, 7, 3
 
@@ -78,7 +78,7 @@ def assert_same(a: Any, b: Any) -> None:
         assert a.dtype == b.dtype
         assert a.shape == b.shape
         assert a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes()
-    elif isinstance(a, Part):
+    elif isinstance(a, Term):
         assert type(a) is type(b)
         assert a.get_params() == b.get_params()
     elif hasattr(a, "cluster_centers_"):

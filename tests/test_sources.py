@@ -200,7 +200,7 @@ def test_parts_of_a_source_are_cut_in_the_same_places_whatever_the_memory(table:
     source = source_of(table)
     memory = int(float(least(SemiNMF(1), source)[:-2]) * 1000)
     assert windows(source, memory, 1) > windows(source, None, 1) == 1
-    parts = [[part.copy() for part in Stream(source, most).parts()] for most in (memory, None)]
+    parts = [[part.copy() for part in Stream(source, most).chunks()] for most in (memory, None)]
     assert len(parts[0]) > 2
     assert [part.shape for part in parts[0]] == [part.shape for part in parts[1]]
     for some in parts:

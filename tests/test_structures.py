@@ -11,7 +11,7 @@ from numba import types
 from seminmf.compiled.apart import Apart, kind_of
 from seminmf.compiled.jit import borrowing
 from seminmf.compiled.structures import Structure
-from seminmf.compiled.views import line_of, matrix_at, part, rows_of
+from seminmf.compiled.views import line_of, matrix_at, rows_of, span
 
 
 class Inside(Structure):
@@ -104,14 +104,14 @@ def test_structures_of_the_same_kinds_have_one_type() -> None:
 
 @borrowing
 def views(vector: Any, matrix: Any, result: Any) -> None:
-    result[0] = part(vector, 2, 5)[1]
-    result[1] = part(vector, 2, 5).shape[0]
+    result[0] = span(vector, 2, 5)[1]
+    result[1] = span(vector, 2, 5).shape[0]
     result[2] = rows_of(matrix, 1, 3)[1, 0]
     # Row 6 of this view is row 2 of the matrix.
     result[3] = rows_of(matrix, -4, 3)[6, 1]
     result[4] = matrix_at(vector, 1, 2, 3)[1, 1]
     result[5] = line_of(matrix)[7]
-    part(vector, 6, 7)[0] = -5
+    span(vector, 6, 7)[0] = -5
 
 
 def test_views() -> None:

@@ -84,7 +84,7 @@ COMPILED = [
     Mutant("loss not added up", "compiled/iteration.py",
            "run.sums.losses[shard] += measure(", "run.sums.losses[shard] = measure(", "large"),
     Mutant("weights left out of the moments", "compiled/iteration.py",
-           "scale(part(new.weights, start, stop), following, weighted)",
+           "scale(span(new.weights, start, stop), following, weighted)",
            "copy(following, weighted)", "mu"),
     Mutant("gram of the wrong shard", "compiled/iteration.py",
            "rows_of(sums.grams, shard * height, (shard + 1) * height),\n    )  # fmt: skip",

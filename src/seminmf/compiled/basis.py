@@ -11,7 +11,7 @@ from .jit import borrowing, inner
 from .loops import clear, copy
 from .products import add_cross
 from .simd.tiles import TILE, add_products, store_tile
-from .views import line_of, part
+from .views import line_of, span
 
 # A pivot of the k × k system below this share of its diagonal entry counts as zero, and so does an
 # eigenvalue below this share of the largest. Sums in single precision have fewer digits.
@@ -62,8 +62,8 @@ def basis_solution(moment, gram, beta, floor, before, room, basis, omega, length
         # Forward substitution, then backward.
         for turn in range(2 * k):
             q = turn if turn < k else 2 * k - 1 - turn
-            entries = part(line_of(negative), q * k, (q + 1) * k)
-            row = part(line_of(u), q * TILE, (q + 1) * TILE)
+            entries = span(line_of(negative), q * k, (q + 1) * k)
+            row = span(line_of(u), q * TILE, (q + 1) * TILE)
             add_products(entries, 0 if turn < k else q + 1, q if turn < k else k, u, row)
             for r in range(TILE):
                 row[r] /= diagonal[q]

@@ -29,7 +29,7 @@ from .simd.tiles import (
     multiply_tile,
     store_tile,
 )
-from .views import line_of, part, rows_of
+from .views import line_of, rows_of, span
 
 # What a call does: only sum, only measure, or update the codes by one of the rules.
 SUM, MEASURE, DESCEND, MULTIPLY = range(4)
@@ -159,8 +159,8 @@ def codes_update(run, room, order, start, stop, phi, old, new, step):
     )
     pull, push = rows_of(tiles, 3 * k, 4 * k), rows_of(tiles, 4 * k, 5 * k)
     f, rest = rows_of(tiles, 5 * k, 5 * k + width), (5 * k + width) * TILE
-    stiffness, scale = part(line, rest, rest + TILE), part(line, rest + TILE, rest + 2 * TILE)
-    totals = part(line, rest + 2 * TILE, rest + 3 * TILE)
+    stiffness, scale = span(line, rest, rest + TILE), span(line, rest + TILE, rest + 2 * TILE)
+    totals = span(line, rest + 2 * TILE, rest + 3 * TILE)
     goal, slopes, opposite = line_of(pull), line_of(f), line_of(push)
     if rule == MULTIPLY:
         _by_sign(omega, room.sizes, room.columns, room.split)
@@ -208,7 +208,7 @@ def codes_update(run, room, order, start, stop, phi, old, new, step):
             _multiply(room, f, pull, push, stiffness, before, step.root, v)
         fit_tile(omega, f, v, totals)
         # φ is not needed any more: its tile is room for `_leave`.
-        _leave(run, order, first, count, omega, v, totals, part(line_of(f), 0, TILE))
+        _leave(run, order, first, count, omega, v, totals, span(line_of(f), 0, TILE))
         if rule != MEASURE:
             store_tile(new.codes, order, first, count, v)
 

@@ -8,7 +8,7 @@ from numba import types
 from .apart import Apart
 from .jit import inner
 from .measures import measure
-from .views import part, rows_of
+from .views import rows_of, span
 
 # Edges that are passed to the loss together.
 EDGES_AT_ONCE = 512
@@ -33,8 +33,8 @@ def edge_weights(graph, loss, parameters, floor, first, stop, codes, edges, room
     the floor. ``room`` holds three times `EDGES_AT_ONCE` numbers.
     """
     penalty = 0.0
-    lengths, base = part(room, 0, EDGES_AT_ONCE), part(room, EDGES_AT_ONCE, 2 * EDGES_AT_ONCE)
-    weights = part(room, 2 * EDGES_AT_ONCE, 3 * EDGES_AT_ONCE)
+    lengths, base = span(room, 0, EDGES_AT_ONCE), span(room, EDGES_AT_ONCE, 2 * EDGES_AT_ONCE)
+    weights = span(room, 2 * EDGES_AT_ONCE, 3 * EDGES_AT_ONCE)
     for start in range(first, stop, EDGES_AT_ONCE):
         count = min(EDGES_AT_ONCE, stop - start)
         pairs = rows_of(graph.pairs, start, start + count)

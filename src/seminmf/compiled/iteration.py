@@ -16,12 +16,12 @@ import numpy as np
 from .basis import solve_basis
 from .codes import DESCEND, SUM, update_codes
 from .edges import weigh_edges
-from .jit import borrowing, inner, part_of_compiled
+from .jit import borrowing, inlined, inner
 from .loops import add_to, clear, copy, extrapolate, scale, sum_of
 from .measures import measure, penalize
 from .products import add_adjoint, add_cross, dense_rows, exact_residuals, times
 from .threads.phases import barrier, done, enter, leave, take
-from .views import line_of, part, rows_of
+from .views import line_of, rows_of, span
 
 # Samples of a colour, and edges, that one thread takes at a time.
 _SAMPLES_PER_ITEM = 64
@@ -33,7 +33,7 @@ def phases_of(colours, chunks):
     return 1 + colours + 2 * chunks + 1
 
 
-@part_of_compiled
+@inlined
 def _rows_of_block(run, room, start, stop, origin, again):
     """The rows of X of a block; gathered rows of its chunk are kept for when it comes ``again``.
 
@@ -61,11 +61,11 @@ def _codes_penalty(run, start, stop, codes, room):
     terms, share, k = run.terms, run.samples.share, codes.shape[1]
     line, slopes = line_of(codes), line_of(room)
     if share.shape[0] == 0:
-        block = part(line, start * k, stop * k)
+        block = span(line, start * k, stop * k)
         return penalize(terms.penalty, (stop - start) * k, block, terms.penalty_parameters, slopes)
     total = 0.0
     for i in range(start, stop):
-        code = part(line, i * k, (i + 1) * k)
+        code = span(line, i * k, (i + 1) * k)
         total += share[i] * penalize(terms.penalty, k, code, terms.penalty_parameters, slopes)
     return total
 
@@ -77,9 +77,9 @@ def _measure(run, room, shard, rows, start, stop, new):
     _residuals(run, room, rows, start, stop, new)
     shared = samples.share.shape[0] > 0
     run.sums.losses[shard] += measure(
-        terms.loss, stop - start, part(new.residuals, start, stop),
-        part(samples.share, start if shared else 0, stop if shared else 0), shared,
-        terms.residual_floor, terms.loss_parameters, part(new.weights, start, stop),
+        terms.loss, stop - start, span(new.residuals, start, stop),
+        span(samples.share, start if shared else 0, stop if shared else 0), shared,
+        terms.residual_floor, terms.loss_parameters, span(new.weights, start, stop),
     )  # fmt: skip
     if terms.penalty != 0:
         run.sums.penalties[shard] += _codes_penalty(run, start, stop, new.codes, room.weighted)
@@ -98,14 +98,14 @@ def _add_moments(run, room, shard, rows, start, stop, old, new, step):
         before = rows_of(old.codes, start, stop)
         extrapolate(codes, before, codes.dtype.type(step.eta), following)
     weighted = rows_of(room.weighted, 0, n)
-    scale(part(new.weights, start, stop), following, weighted)
+    scale(span(new.weights, start, stop), following, weighted)
     height = weighted.shape[1]
     add_cross(
         run.kernels.add_cross, run.samples.blas, following, weighted,
         rows_of(sums.grams, shard * height, (shard + 1) * height),
     )  # fmt: skip
     size = sums.moments.shape[1]
-    totals = part(line_of(sums.moments), shard * size, (shard + 1) * size)
+    totals = span(line_of(sums.moments), shard * size, (shard + 1) * size)
     add_adjoint(run.kernels, run.samples, rows, start, weighted, totals)
 
 
@@ -143,7 +143,7 @@ def _visit(run, room, shard, start, stop, origin, ahead, old, new, step):
     _add_moments(run, room, shard, rows, start, stop, old, new, step)
 
 
-@part_of_compiled
+@inlined
 def _shards(call, phase, run, room, chunk, ahead, old, new, step):
     """Visit the blocks of a chunk; returns how often `barrier` offered the core."""
     cuts, sums = run.cuts, run.sums
@@ -155,7 +155,7 @@ def _shards(call, phase, run, room, chunk, ahead, old, new, step):
             sums.losses[shard] = sums.penalties[shard] = 0
             height, size = room.weighted.shape[1], sums.moments.shape[1]
             clear(line_of(rows_of(sums.grams, shard * height, (shard + 1) * height)))
-            clear(part(line_of(sums.moments), shard * size, (shard + 1) * size))
+            clear(span(line_of(sums.moments), shard * size, (shard + 1) * size))
         for b in range(cuts.shards[first + shard], cuts.shards[first + shard + 1]):
             start, stop = cuts.blocks[b], cuts.blocks[b + 1]
             _visit(run, room, shard, start, stop, origin, ahead, old, new, step)
@@ -164,7 +164,7 @@ def _shards(call, phase, run, room, chunk, ahead, old, new, step):
     return barrier(call, phase, count)
 
 
-@part_of_compiled
+@inlined
 def _colours(call, phase, run, room, chunk, old, new, step):
     """Coordinate descent on one colour after the other; returns offers as `barrier`."""
     graph, offers = run.graph, 0
@@ -185,7 +185,7 @@ def _colours(call, phase, run, room, chunk, old, new, step):
     return offers
 
 
-@part_of_compiled
+@inlined
 def _edges(call, phase, run, room, new):
     """Weights and penalties of the edges; returns offers as `barrier`."""
     count = run.graph.pairs.shape[0]
@@ -227,7 +227,7 @@ def _add_up(sums, sparse):
     copy(rows_of(sums.grams, 0, k), sums.gram)
 
 
-@part_of_compiled
+@inlined
 def _solve(call, phase, run, old, new, step):
     """One thread solves for the basis of the new point; returns offers as `barrier`."""
     if take(call, phase) == 0:

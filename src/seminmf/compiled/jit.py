@@ -115,7 +115,7 @@ def inner(function: Callable[..., Any]) -> Any:
     return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_BORROWING)(function)
 
 
-def part_of_compiled(function: Callable[..., Any]) -> Any:
+def inlined(function: Callable[..., Any]) -> Any:
     """A function that is inlined into its only, compiled, caller.
 
     Compiled separately, it would be compiled a second time with its caller.

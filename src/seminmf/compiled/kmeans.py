@@ -19,13 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .._types import FloatArray, IntArray
-from .jit import borrowing, part_of_compiled
+from .jit import borrowing, inlined
 from .loops import add_to, clear, copy, sum_of
 from .simd.tiles import TILE, nearer_in_tile
 from .structures import Structure
 from .threads.phases import barrier, done, enter, leave, take
 from .threads.team import Team
-from .views import line_of, matrix_at, part, rows_of
+from .views import line_of, matrix_at, rows_of, span
 
 # The most rounds of a start, which also ends when the squared steps of all centres sum to less than
 # this share of the mean squared distance, per feature, of a sample from its centre.
@@ -76,7 +76,7 @@ class _Seat(Structure):
     fields = ("leads", "limits", "pair", "least", "nearest")
 
 
-@part_of_compiled
+@inlined
 def _begin(search):
     """Draw the first candidate of the next start; after the last start, continue the best one."""
     state, squares, labels = search.state, search.squares, search.labels
@@ -95,7 +95,7 @@ def _begin(search):
     state[_STEP], state[_TRIED], state[_ROUND] = 0, 1, 0
 
 
-@part_of_compiled
+@inlined
 def _try(search, seat, block):
     """distance² to the nearest of the centres and each candidate, for the samples of a block."""
     n, tried, pair, limits = search.rows.shape[0], search.state[_TRIED], seat.pair, seat.limits
@@ -106,13 +106,13 @@ def _try(search, seat, block):
     for tile in range(first, min(first + search.block, tiles.shape[0])):
         begin = tile * TILE
         stop = min(begin + TILE, n)
-        squares, weights = part(search.squares, begin, stop), part(search.weights, begin, stop)
+        squares, weights = span(search.squares, begin, stop), span(search.weights, begin, stop)
         for c in range(0, tried, 2):
             other = min(c + 1, tried - 1)
             nearer_in_tile(candidates, c, other, tiles, tile, limits, pair)
             for place in range(other - c + 1):
-                trial = part(trials, (c + place) * n + begin, (c + place) * n + stop)
-                found = part(line_of(pair), place * TILE, (place + 1) * TILE)
+                trial = span(trials, (c + place) * n + begin, (c + place) * n + stop)
+                found = span(line_of(pair), place * TILE, (place + 1) * TILE)
                 for lane in range(stop - begin):
                     trial[lane] = min(found[lane], squares[lane])
                 # A loop of its own, see `measures._measure`.
@@ -122,7 +122,7 @@ def _try(search, seat, block):
                 totals[c + place] += total
 
 
-@part_of_compiled
+@inlined
 def _choose(search):
     """Make the best candidate the next centre, and draw candidates for the one after it."""
     state, rows, weights, squares = search.state, search.rows, search.weights, search.squares
@@ -156,7 +156,7 @@ def _choose(search):
         copy(rows_of(rows, chosen, chosen + 1), rows_of(candidates, c, c + 1))
 
 
-@part_of_compiled
+@inlined
 def _assign(search, seat, block):
     """Find the nearest centre of each sample of a block; sum the samples of each centre."""
     limits, least, nearest, pair = seat.limits, seat.least, seat.nearest, line_of(seat.pair)
@@ -173,29 +173,29 @@ def _assign(search, seat, block):
         for c in range(0, k, 2):
             nearer_in_tile(centres, c, min(c + 1, k - 1), tiles, tile, limits, seat.pair)
             for place in range(2):
-                found = part(pair, place * TILE, (place + 1) * TILE)
+                found = span(pair, place * TILE, (place + 1) * TILE)
                 for lane in range(TILE):
                     nearer = found[lane] < least[lane]
                     least[lane] = found[lane] if nearer else least[lane]
                     nearest[lane] = c + place if nearer else nearest[lane]
         begin = tile * TILE
         stop = min(begin + TILE, n)
-        labels, squares = part(search.labels, begin, stop), part(search.squares, begin, stop)
-        weights = part(search.weights, begin, stop)
+        labels, squares = span(search.labels, begin, stop), span(search.squares, begin, stop)
+        weights = span(search.weights, begin, stop)
         for lane in range(stop - begin):
             c, weight = nearest[lane], weights[lane]
             moved += c != labels[lane]
             labels[lane], squares[lane] = c, least[lane]
             loss += weight * least[lane]
             sizes[c] += weight
-            total = part(sums, c * d, (c + 1) * d)
-            row = part(rows, (begin + lane) * d, (begin + lane + 1) * d)
+            total = span(sums, c * d, (c + 1) * d)
+            row = span(rows, (begin + lane) * d, (begin + lane + 1) * d)
             for f in range(d):
                 total[f] += weight * row[f]
     search.losses[block], search.moved[block] = loss, moved
 
 
-@part_of_compiled
+@inlined
 def _farthest(search):
     """The sample farthest from its centre; −1 if all samples are at their centres."""
     found, most = 0, 0.0
@@ -209,7 +209,7 @@ def _farthest(search):
     return found if search.squares[found] > _SAME * length else -1
 
 
-@part_of_compiled
+@inlined
 def _move(search):
     """Move centres to the means of their samples, and those without any to the farthest samples."""
     state, centres, losses, moved = search.state, search.centres, search.losses, search.moved

@@ -52,7 +52,7 @@ def extrapolate(codes, before, eta, point):
 
 
 @inner
-def longest_part(bounds):
+def longest_range(bounds):
     """The largest difference of consecutive bounds."""
     longest = 0
     for b in range(bounds.shape[0] - 1):

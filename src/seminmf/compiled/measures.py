@@ -22,7 +22,7 @@ from numba import from_dtype, njit, types
 from numba.extending import intrinsic
 
 from .jit import at_an_address, compiled
-from .views import line_of, part
+from .views import line_of, span
 
 # The most parameters that a function may take after its argument.
 MOST_PARAMETERS = 3
@@ -228,8 +228,8 @@ def _penalize_all(address, codes, parameters, shifts):
     totals = np.empty(codes.shape[0])
     for i in range(codes.shape[0]):
         line, slopes = (
-            part(line_of(codes), i * k, (i + 1) * k),
-            part(line_of(shifts), i * k, (i + 1) * k),
+            span(line_of(codes), i * k, (i + 1) * k),
+            span(line_of(shifts), i * k, (i + 1) * k),
         )
         totals[i] = penalize(address, k, line, parameters, slopes)
     return totals

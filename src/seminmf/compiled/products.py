@@ -9,7 +9,7 @@ import numpy as np
 
 from .apart import Apart
 from .blas import blas_add_cross, blas_times
-from .jit import inner, part_of_compiled
+from .jit import inlined, inner
 from .simd.lanes import LINE, WIDTH, fetch
 from .simd.rows import add_rows, rows_times, scatter_row, weighted_rows
 from .views import matrix_at, rows_of
@@ -51,7 +51,7 @@ def gather(samples, start, stop, room):
             room[i - start, j] = entries[first + j * step]
 
 
-@part_of_compiled
+@inlined
 def dense_rows(samples, start, stop, room):
     """The rows of X of some samples as a matrix; copied to ``room`` unless X is ``plain``."""
     m = samples.n_features

@@ -6,9 +6,9 @@ They take small statistics of a sample, never the sample itself.
 import numpy as np
 
 from .jit import compiled, inner
-from .loops import clear, longest_part
+from .loops import clear, longest_range
 from .measures import measure, penalize
-from .views import line_of, part
+from .views import line_of, span
 
 # A direction counts as linearly dependent if its component independent of those in use is below
 # this share of its length (both squared): about the square root of the unit round-off.
@@ -234,10 +234,10 @@ def _sample_objective(ties, v, residual, lengths, first, last, floors, weights):
     penalty at each entry of v.
     """
     terms, graph, count, k = ties.terms, ties.graph, last - first, v.shape[0]
-    own, shifts = part(weights, count, count + 1), part(weights, count + 1, count + 1 + k)
+    own, shifts = span(weights, count, count + 1), span(weights, count + 1, count + 1 + k)
     value = measure(terms.loss, 1, residual, residual, 0, floors[0], terms.loss_parameters, own)
     if count > 0:
-        base = part(graph.base, first, last)
+        base = span(graph.base, first, last)
         value += ties.alpha * measure(
             terms.graph, count, lengths, base, 1, floors[1], terms.graph_parameters, weights
         )
@@ -266,7 +266,7 @@ def reweighted_rows(ties, targets, factor, beyond, anchors, codes):
         for p in range(k):
             for c in range(min(q, p) + 1):
                 omega[q, p] += factor[c, q] * factor[c, p]
-    most = longest_part(graph.indptr)
+    most = longest_range(graph.indptr)
     v, misfit, gradient, target = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     lengths, residual, floors = np.empty(most), np.empty(1), np.empty(2)
     weights, values = np.empty(most + 1 + k), np.empty(n)
@@ -315,7 +315,7 @@ def reweighted_rows(ties, targets, factor, beyond, anchors, codes):
             if still >= _STILL:
                 break
         for e in range(first, last):
-            anchor = part(line_of(anchors), graph.indices[e] * k, (graph.indices[e] + 1) * k)
+            anchor = span(line_of(anchors), graph.indices[e] * k, (graph.indices[e] + 1) * k)
             residual[0] = _misfit(anchor, target, factor, beyond[i], misfit)
             _distances(anchor, graph, first, last, anchors, lengths)
             there = _sample_objective(ties, anchor, residual, lengths, first, last, floors, weights)

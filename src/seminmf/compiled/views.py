@@ -32,7 +32,7 @@ def view(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> 
 
 
 @intrinsic
-def part(typing, vector, start, stop):
+def span(typing, vector, start, stop):
     """``vector[start:stop]``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -63,15 +63,15 @@ class Cuts:
     @property
     def most_shards(self) -> int:
         """The most shards that a chunk has."""
-        return largest_part(self.chunks)
+        return longest_range(self.chunks)
 
     @property
     def longest(self) -> int:
         """Samples in the longest block."""
-        return largest_part(self.blocks)
+        return longest_range(self.blocks)
 
 
-def largest_part(bounds: IntArray) -> int:
+def longest_range(bounds: IntArray) -> int:
     """The largest difference of consecutive bounds."""
     # NumPy's functions are slow beside a fit of small data, which is not cut.
     return int(bounds[1] - bounds[0]) if len(bounds) == 2 else int(np.diff(bounds).max())

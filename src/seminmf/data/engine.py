@@ -49,7 +49,7 @@ def entry_range(X: Any) -> tuple[float, float]:
 
 def in_parts(X: Any) -> Iterable[Any]:
     """The rows of a Stream chunk by chunk; those of an array all at once."""
-    return X.parts() if isinstance(X, Stream) else (X,)
+    return X.chunks() if isinstance(X, Stream) else (X,)
 
 
 class Engine:

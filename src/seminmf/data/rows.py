@@ -22,7 +22,7 @@ from ..compiled.products import padded_width
 from ..compiled.rooms import Sizes, basis_for, basis_room_for, room_for, sums_for
 from ..compiled.state import Point
 from ..compiled.stationarity import newton_steps
-from .cutting import cut_each_chunk, cut_visits, largest_part
+from .cutting import cut_each_chunk, cut_visits, longest_range
 from .graphs import Graph, NoGraph
 from .storage import CANCELLATION
 
@@ -171,7 +171,7 @@ class Rows:
         items = -(-len(graph.pairs) // EDGES_PER_ITEM)
         # A chunk whose rows have to be gathered keeps them for the second product.
         keeps = numbering is not None and not engine.sparse
-        gathered = largest_part(graph.chunks) if keeps else 0
+        gathered = longest_range(graph.chunks) if keeps else 0
         self._engine, self._terms = engine, terms
         self._cuts = cuts.structure
         self._phases = phases_of(len(graph.colour_starts) - 1, cuts.count)

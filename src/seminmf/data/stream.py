@@ -24,7 +24,7 @@ from .._sparse import check_indices
 from .._types import FloatArray, IntArray, number_type
 from ..compiled.products import padded_width
 from ..sources.adapters import SelectedRows, Source
-from .cutting import Cuts, cut_stream, cut_visits, largest_part
+from .cutting import Cuts, cut_stream, cut_visits, longest_range
 from .storage import Visited, consecutive_rows, samples_of
 from .units import divided
 
@@ -121,7 +121,7 @@ class Stream:
             storage.close()
         return Survey(squares, low, high)
 
-    def parts(self) -> Iterator[Any]:
+    def chunks(self) -> Iterator[Any]:
         """All rows in order, chunk by chunk: with other numbers of rows BLAS has other digits."""
         assert self.survey
         cuts = self.cut(1)
@@ -205,9 +205,9 @@ class StreamStorage:
             # Entries as the source returns them, before conversion.
             reading = largest
         elif not self._direct:
-            rows = largest_part(self._cuts.bounds)
+            rows = longest_range(self._cuts.bounds)
             if self._stream.bounds is not None:
-                rows += 2 * largest_part(self._stream.bounds)
+                rows += 2 * longest_range(self._stream.bounds)
             reading = rows * m * np.dtype(source.dtype).itemsize
         per_row = size * (_CODES * k + _SINGLE) + (_INDEX * 2 if self.sparse else 0)
         return {
@@ -326,7 +326,7 @@ class StreamStorage:
         if self._direct:
             source.read_into(start, rows)  # type: ignore[attr-defined]
             return rows
-        step, done = largest_part(self._cuts.bounds), start
+        step, done = longest_range(self._cuts.bounds), start
         while done < stop:
             first, block = self._block(done, min(done + step, stop))
             last = min(first + len(block), stop)

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._files import PathLike
 from ..problem import losses, penalties  # noqa: F401 - so that their classes are known
-from ..problem.parts import Part, name_in_files
+from ..problem.term import Term, name_in_files
 from .container import (
     FORMAT_VERSION,
     Arrays,
@@ -262,10 +262,10 @@ def _pack(value: Any, arrays: Arrays, where: str, remedy: str = "") -> Any:
         return {"$model": _pack_model(value, arrays, f"{where}.")}
     if not remedy and hasattr(value, "fit_transform"):
         remedy = REMEDY
-    if isinstance(value, Part) or _is_search(value):
+    if isinstance(value, Term) or _is_search(value):
         kind, name = "$neighbours", type(value).__name__
-        if isinstance(value, Part):
-            kind, name = "$part", name_in_files(type(value))
+        if isinstance(value, Term):
+            kind, name = "$part", name_in_files(type(value))  # as earlier versions read it
         parameters = {
             name: _pack(item, arrays, f"{where}.{name}", remedy)
             for name, item in value.get_params(deep=False).items()
@@ -333,7 +333,7 @@ def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
         return _unpack_model(content, arrays)
     if kind in ("$part", "$neighbours"):
         if kind == "$part":
-            cls = _found(content, Part.known, "a model with the loss or penalty")
+            cls = _found(content, Term.known, "a model with the loss or penalty")
         else:
             cls = _found(content, _searches(), "a")
         return cls(**{name: _unpack(item, arrays) for name, item in value["parameters"].items()})

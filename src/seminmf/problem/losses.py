@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._types import FloatArray
-from .parts import TRIED, Part, agree, argument_names, measures, slope_of, told_fault
+from .term import TRIED, Term, agree, argument_names, measures, slope_of, told_fault
 
 # Squares of parameters beyond these would be out of range.
 _LEAST, _MOST = 1e-150, 1e150
@@ -35,7 +35,7 @@ _LEAST, _MOST = 1e-150, 1e150
 __all__ = ["Cauchy", "Huber", "Loss", "Norm", "SquaredNorm", "loss_of"]
 
 
-class Loss(Part):
+class Loss(Term):
     """Base of all losses; a new one defines ``value`` and ``weight`` as static methods.
 
     Both take t, and the attributes that they name as further arguments. Numba compiles them, so

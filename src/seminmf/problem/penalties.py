@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._types import FloatArray
-from .parts import TRIED, Part, agree, measures, slope_of, told_fault
+from .term import TRIED, Term, agree, measures, slope_of, told_fault
 
 __all__ = ["L1", "CodesPenalty"]
 
 
-class CodesPenalty(Part):
+class CodesPenalty(Term):
     """Base of all penalties on the codes; a new one defines ``value`` and ``shift``.
 
     Both are static methods of v and of the attributes that they name as further arguments.

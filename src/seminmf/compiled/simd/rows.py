@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from ..jit import inner, part_of_compiled
+from ..jit import inlined, inner
 from .lanes import at, load_registers, nothing, shortest, store
 
 # The most registers of columns that four rows are combined with, and that sums over neighbours use.
 _MOST, _OF_ROW = 3, 4
 
 
-@part_of_compiled
+@inlined
 def _both(matrix, row, column, count, end):
     """``count`` registers of a row's columns from ``column`` on, and one more from ``end`` on."""
     return load_registers(matrix, row + column, count), load_registers(matrix, row + end, 1)
 
 
-@part_of_compiled
+@inlined
 def _store_both(some, last, matrix, row, column, end):
     store(some, matrix, row + column)
     store(last, matrix, row + end)
@@ -55,7 +55,7 @@ def _four_products(count: int) -> Any:
 _by_one, _by_two, _by_three = (_four_products(count) for count in (1, 2, _MOST))
 
 
-@part_of_compiled
+@inlined
 def rows_times(X, start, stop, basis, out):
     """``out[i] = X[i] · basis`` for start ≤ i < stop.
 
@@ -113,7 +113,7 @@ def _four_sums(count: int) -> Any:
 _sums_of_two, _sums_of_three = _four_sums(1), _four_sums(2)
 
 
-@part_of_compiled
+@inlined
 def add_rows(X, start, stop, weights, totals):
     """``totals[q] += Σ_i weights[i, q] · X[i]`` over start ≤ i < stop.
 
@@ -188,7 +188,7 @@ def weighted_rows(rows, which, start, count, indptr, indices, weights, factors, 
         column += own * lanes
 
 
-@part_of_compiled
+@inlined
 def scatter_row(values, indices, first, stop, row, i, totals):
     """``totals[indices[e]] += values[e] · row[i]`` for first ≤ e < stop.
 

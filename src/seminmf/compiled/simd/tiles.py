@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ..jit import inner, part_of_compiled
+from ..jit import inlined, inner
 from .lanes import (
     INDEX,
     Lanes,
@@ -38,7 +38,7 @@ from .lanes import (
 TILE = 32
 
 
-@part_of_compiled
+@inlined
 def add_products(factors, first, stop, v, totals):
     """``totals`` += Σ_p factors[p] · v[p] over first ≤ p < stop."""
     sums = load(totals, 0, TILE)
@@ -47,7 +47,7 @@ def add_products(factors, first, stop, v, totals):
     store(sums, totals, 0)
 
 
-@part_of_compiled
+@inlined
 def multiply_tile(signs, f, pull, push, stiffness, old, takes_root, limits, new):
     """The multiplicative rule: ``pull`` adds to the numerator, ``push`` and ``stiffness`` · v to
     the denominator.
@@ -74,7 +74,7 @@ def multiply_tile(signs, f, pull, push, stiffness, old, takes_root, limits, new)
         store(choose(after, vanished, after, zero), new, q * TILE)
 
 
-@part_of_compiled
+@inlined
 def invert_tile(omega, stiffness, inverse):
     """``inverse[q]`` = 1 / (Ω_qq + stiffness), or zero if that is not positive."""
     stiff = load(stiffness, 0, TILE)
@@ -83,7 +83,7 @@ def invert_tile(omega, stiffness, inverse):
         store(choose(curvature, 0, 1 / curvature, nothing(stiff)), inverse, q * TILE)
 
 
-@part_of_compiled
+@inlined
 def descend_tile(omega, target, stiffness, inverse, v):
     """One sweep of coordinate descent, in place.
 
@@ -98,7 +98,7 @@ def descend_tile(omega, target, stiffness, inverse, v):
         store(positive(load(v, q * TILE, TILE) - step), v, q * TILE)
 
 
-@part_of_compiled
+@inlined
 def fit_tile(omega, f, v, totals):
     """``totals`` = v Ω vᵀ − 2 v·f."""
     k, found = omega.shape[0], nothing(load(totals, 0, TILE))
@@ -111,7 +111,7 @@ def fit_tile(omega, f, v, totals):
     store(found, totals, 0)
 
 
-@part_of_compiled
+@inlined
 def nearer_in_tile(queries, one, other, tiles, tile, limits, squares):
     """``squares[0]`` and ``[1]``: ‖q − s‖² of two ``queries`` to the samples s of a tile.
 

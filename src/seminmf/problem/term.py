@@ -30,15 +30,15 @@ def name_in_files(cls: type) -> str:
     return cls.__qualname__ if ours else f"{cls.__module__}.{cls.__qualname__}"
 
 
-class Part(BaseEstimator):
+class Term(BaseEstimator):
     """A loss or penalty: functions of one number and of the attributes named by their arguments."""
 
-    known: ClassVar[dict[str, type[Part]]] = {}
+    known: ClassVar[dict[str, type[Term]]] = {}
     """All subclasses by their names in model files."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        Part.known[name_in_files(cls)] = cls
+        Term.known[name_in_files(cls)] = cls
 
     value: Callable[..., float]
     """What it adds to the objective at one number: a static method."""
