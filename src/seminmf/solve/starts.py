@@ -132,7 +132,7 @@ def _lifts(scores: FloatArray, count: int, nearest: float) -> FloatArray:
 
 
 def _lost(scores: FloatArray, weights: FloatArray, lifts: FloatArray) -> FloatArray:
-    """Squared sums of what `_lifted_codes` cut off, and of the scores along the last axis."""
+    """Weighted sums of squares: of what `_lifted_codes` cut off, and along the last axis."""
     lost = np.zeros(2)
     for rows in pieces(len(scores), _PIECE):
         some = scores[rows, : len(lifts)].astype(np.float64)  # squares may be beyond single range
