@@ -63,7 +63,7 @@ _PARAMETERS = {
     Called after each iteration with a `seminmf.Progress`; a run stops when it returns True.""",
     "checkpoint": """path or None, default=None
     Folder in which a fit keeps its state, so that it can resume after it was killed: the same fit
-    (parameters, data, version of seminmf) with the same folder goes on from the last state that
+    (parameters, data, version of seminmf) with the same folder continues from the last state that
     was written, and comes to the same result. The state is written after the first iteration, and
     then as often as takes 3 % of the time; also when Ctrl-C or an error in the callback ends the
     fit, or the callback stops it. The state of another fit is refused. At the end of the fit the

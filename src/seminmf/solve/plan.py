@@ -94,8 +94,8 @@ def looks_at_data(plan: Plan, number: int) -> bool:
 def random_size(plan: Plan, n_features: int) -> float:
     """The factor for a basis with entries drawn from [−1, 1], for codes from [0, 1].
 
-    1 for the paper's start. Ours makes products as long as typical samples: with samples a
-    thousand times as long, penalties would leave nothing of the parts.
+    1 for the paper's start. Ours makes V Uᵀ as large as X: if samples were a thousand times as
+    long, penalties would leave nothing of the parts.
     """
     if plan.solver == "mu":
         return 1.0
