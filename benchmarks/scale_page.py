@@ -274,8 +274,8 @@ table only.
 
 {growth(rows)}
 
-*Before the first* is the time until the first iteration: the neighbours, the graph made of them, and
-the start. *Power of n* is the slope of a straight line through the logarithms of the times.
+*Before the first* is the time until the first iteration: the neighbours, the graph made of them,
+and the start. *Power of n* is the slope of a straight line through the logarithms of the times.
 
 ## Against others
 

@@ -218,8 +218,8 @@ samples and of the ordinary ones alone, which are no outliers.
 
 ## Streams that change
 
-{few:,} samples of some parts, then as many of others, in batches of 1,000. The table says how far the
-objective of the later samples is above that of `fit` to them.
+{few:,} samples of some parts, then as many of others, in batches of 1,000. How far the
+objective of the later samples is above that of `fit` to them:
 
 {change}
 """

@@ -99,7 +99,7 @@ TABLE = pd.DataFrame(data(40, 3), columns=["a", "b", "c"])
     ],
 )
 def test_a_column_that_is_not_made_of_numbers(column: Any, kind: type[Exception]) -> None:
-    message = "X has to be made of numbers, and is not, in column 'b': .* Leave out what is none"
+    message = "X has to be made of numbers, and is not, in column 'b': .* Leave out what is not"
     with pytest.raises(kind, match=message):
         model().fit(TABLE.assign(b=column))
     with pytest.raises(kind, match=message):
