@@ -188,8 +188,8 @@ class ParquetSource:
         paths = _parquet_files(Path(path))
         if not paths:
             raise ValueError(
-                f"{path} is a folder, but not one of Zarr, and it has no .parquet files; give a "
-                "file, or such a folder."
+                f"{path} is a folder without files .parquet, and not one of Zarr; give a file, or "
+                "such a folder."
             )
         self._files = [_open_parquet(file) for file in paths]
         schema = self._files[0].schema_arrow
