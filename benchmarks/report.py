@@ -20,10 +20,10 @@ Made by `make bench`; the numbers are in [performance.csv](performance.csv).
 QUIET = 0.1  # cores that other processes may keep busy without spoiling a measurement
 _METHOD = """\
 Each row runs in a process of its own for each number of threads (BLAS, OpenMP and numba are limited
-to it). Within a row the contestants take turns for several rounds, and the best time of each counts;
-everything is compiled beforehand. *plain.py* is `benchmarks/plain.py`, the paper's formulas as a
-careful NumPy user would write them; before it is timed it is checked against `solver="mu"`: U, V and
-J agree to 1e-8 after 20 iterations.
+to it). Within a row the contestants take turns for several rounds, and the best time of each
+counts; everything is compiled beforehand. *plain.py* is `benchmarks/plain.py`, the paper's formulas
+as a careful NumPy user would write them; before it is timed it is checked against `solver="mu"`: U,
+V and J agree to 1e-8 after 20 iterations.
 
 - *Per iteration*: plain.py's loop divided by its iterations; ours from the callback of the 2nd
   iteration to that of the last, which leaves out start-up and finishing, but not steps taken back.
