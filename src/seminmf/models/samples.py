@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -272,7 +273,7 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
     # Of the samples only their number matters, which no source has to be read for.
     rows = np.broadcast_to(np.zeros(1), (X.shape[0], 1))
     with _numbers("sample_weight", sample_weight):
-        if np.ndim(sample_weight) == 0:  # at which scikit-learn does not look
+        if isinstance(sample_weight, Number):  # at which scikit-learn does not look
             sample_weight = np.full(X.shape[0], sample_weight)
         weights: FloatArray = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
