@@ -107,15 +107,15 @@ def _check_table(X: Any) -> None:
             where = "" if name is None else f", in column {name!r}"
             raise TypeError(
                 f"X has to be made of numbers, and is not{where}: it has values of type {kind}. "
-                "Leave out what is none, or turn it into numbers before."
+                "Leave out what is not a number, or convert it first."
             )
     fills = [getattr(kind, "fill_value", None) for kind in kinds]
     if None not in fills:  # pandas makes a mixed table dense by itself
         for name, fill in zip(names, fills, strict=True):
             if fill != 0:
                 raise ValueError(
-                    f"X is a sparse table, and what is not stored in column {name!r} stands for "
-                    f"{fill} and not for 0: pass X.sparse.to_dense()."
+                    f"X is a sparse table whose column {name!r} has {fill} instead of 0 where "
+                    "nothing is stored: pass X.sparse.to_dense()."
                 )
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
@@ -146,8 +146,8 @@ def _numbers(name: str, values: Any) -> Iterator[None]:
         where = f", in column {others[0]!r}" if others else ""
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
-            f"{name} has to be made of numbers, and is not{where}: {error} Leave out what is none, "
-            "or turn it into numbers before."
+            f"{name} has to be made of numbers, and is not{where}: {error} Leave out what is not a "
+            "number, or convert it first."
         ) from error
 
 

@@ -29,7 +29,7 @@ from .work import Step, Work, working
 # If no candidates are given: numbers up to the first of these, and then, while more parts help, up
 # to the second.
 _USUAL_MOST, _LIMIT = 20, 60
-_SCREENING, _FORETELLING = "samples that nothing foretells", "numbers of parts"
+_SCREENING, _FORETELLING = "samples that nothing predicts", "numbers of parts"
 
 
 def choose_components(

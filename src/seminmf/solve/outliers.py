@@ -89,8 +89,9 @@ def scores_by_parts(X: Any, fitted: Fitted) -> FloatArray:
     scores = held_out(X, fitted, trusted)[1].lengths
     if scores.max() <= _EXACT[X.dtype.itemsize] * usual:
         warnings.warn(
-            "All outlier scores are rounding: the parts foretell every sample, as they do with as "
-            "many parts as features. Take fewer, or a model with a graph, which asks neighbours.",
+            "All outlier scores are rounding errors: the parts predict every sample, as they do "
+            "with as many parts as features. Take fewer parts, or a model with a graph, which can "
+            "predict from neighbours instead.",
             UserWarning,
             stacklevel=5,
         )
