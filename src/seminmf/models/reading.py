@@ -24,7 +24,7 @@ RECONSTRUCTION, CODES = METRICS = ("reconstruction", "codes")
 # How often samples are averaged: over the neighbours, and the neighbours of the neighbours.
 _ROUNDS = 2
 # Neighbours are at most one in so many of the samples that a cluster has, or averages reach into
-# others: of 30 samples of 4 to 22 classes those of a half are best (benchmarks.panel.few).
+# others: of few samples two and three are level, one and four worse (benchmarks.panel.few).
 _OF_A_CLUSTER = 2
 # Who is c times as far out as is usual is drawn in to this power of c: an outlier five times as far
 # away counts 1.4 times as far, and clusters behind each other stay apart.
