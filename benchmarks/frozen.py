@@ -80,27 +80,32 @@ def page() -> str:
     return f"""\
 # Exact fits, and parts that are not needed
 
-Made by `python -m benchmarks.frozen`.
+What happens when there are more parts than the data need. Made by `python -m benchmarks.frozen`.
 
-**Exact fits.** Where a start fits samples nearly exactly, as with as many parts as features or
-without noise, their weights of 1/residual hold them fast, and a run seems to converge at once. If
-a tenth of the samples or more have residuals below a hundredth of a typical sample at the end of a
-run, `solver="cd"` makes it again from the minimum with squares of all lengths, as in
-`GraphSemiNMF`, and from minima with Huber's loss, whose scale shrinks (0.3, 0.03, 0.003 of a
-typical sample, or from 0.03 on), and keeps the best end. `n_iter_` and the history are those of
-the run that was kept. `solver="mu"` is the paper's iteration and is left as it is printed. An
-objective above that of U = V = 0 is never the end of a run that may end by `tol`: then all parts
-are zero.
+## Exact fits
 
-`L21SemiNMF` with its defaults; *frozen* is the share of such samples without this, *J* what it
-changes:
+If a start fits samples nearly exactly, as with as many parts as features or without noise, their
+weights of 1/residual are so large that they no longer move, and a run seems to converge at once.
+`solver="cd"` repeats such a run from better starts and keeps the lowest objective; `n_iter_` and
+the history are those of the run that was kept. `solver="mu"` is the paper's iteration and does not.
 
-| data | n × m, k | frozen | iterations without | J |
+A run is repeated if a tenth of the samples or more end with residuals below a hundredth of a
+typical sample. The other starts are the minimum with squares of all lengths, as in `GraphSemiNMF`,
+and minima with Huber's loss, whose scale shrinks (0.3, 0.03, 0.003 of a typical sample, or from
+0.03 on). A run that may end by `tol` never ends with an objective above that of U = V = 0: then all
+parts are zero.
+
+`L21SemiNMF` with its defaults. *Frozen* is the share of samples with such residuals if no run is
+repeated, *iterations* those of that one run, and *J* how much repeating changes the objective:
+
+| data | n × m, k | frozen | iterations | J |
 | --- | --- | ---: | ---: | ---: |
 {first}
 
-**Parts that are not needed** shrink from iteration to iteration under the penalty on the basis; at
-the end they are exactly zero, if that does not raise the objective, and `n_active_` counts the
+## Parts that are not needed
+
+Under the penalty on the basis, parts that are not needed shrink from iteration to iteration. At the
+end they are set to exactly zero if that does not raise the objective; `n_active_` counts the
 others. How strong the penalty must be for that depends on the noise. {TRUE} true parts,
 {GIVEN} given, 500 × 40; parts in use at each strength, mean over {SEEDS} seeds:
 
@@ -108,8 +113,10 @@ others. How strong the penalty must be for that depends on the noise. {TRUE} tru
 | --- | ---: |{" ---: |" * len(STRENGTHS)}
 {second}
 
-**Are parts those of the data?** `model.certify(X)` fits again from random starts and sets
-`stability_`, the mean cosine of each part with its partner there; the report shows it.
+## Are the parts those of the data?
+
+`model.certify(X)` fits again from random starts and sets `stability_`, the mean cosine of each part
+with its partner in those fits; the report shows it.
 """
 
 

@@ -318,9 +318,9 @@ def fresh_part(rows: pd.DataFrame, group: str) -> str:
     return f"""\
 {auc_table(rows, {})}
 
-Without outliers {beyond.mean():.1%} of their samples lie beyond the threshold (median
-{beyond.median():.1%}, most {beyond.max():.1%}: {worst}; none on {(beyond == 0).sum()} of the
-{beyond.size}), and {found:.0%} of gross outliers do where they are at most a fifth.
+Without outliers {beyond.mean():.1%} of the samples lie beyond the threshold (median
+{beyond.median():.1%}; most in {worst}, {beyond.max():.1%}; none in {(beyond == 0).sum()} of the
+{beyond.size} sets). Of gross outliers {found:.0%} do where they are at most a fifth.
 """
 
 
@@ -328,7 +328,7 @@ def halves(rows: pd.DataFrame) -> str:
     """The same for each half of the collection that has rows."""
     parts = [
         f"""\
-Half {group} of [the collection](panel.md#sets-that-had-no-say), {here["data"].nunique()} sets,
+Half {group} of [the collection](panel.md#held-out-sets), {here["data"].nunique()} sets,
 {SHARES[0]:.0%} to {SHARES[-1]:.0%} of outliers:
 
 {fresh_part(here, group)}"""
@@ -364,11 +364,12 @@ def left_out(rows: pd.DataFrame) -> str:
     times = pd.Series(list(chosen.values())).value_counts()
     picks = "; ".join(f"{how} ({count} of {len(chosen)})" for how, count in times.items())
     return f"""\
-The two numbers of the threshold (five times, three degrees) were picked on these sets. Leaving
-sets out: for each set that of {len(THRESHOLDS)} pairs is taken which finds the most outliers on
-the other sets ({COUNTED:.0%} of each kind), with at most {MOST_BEYOND:.1%} of the samples beyond
-without outliers, and scored on this set: {scored(chosen)}.
-Chosen were {picks}.
+The two numbers of the threshold (five times, three degrees) were chosen on these sets. To see how
+much that flatters the results, each set was left out in turn: of {len(THRESHOLDS)} pairs that one
+was taken which finds the most outliers on the other sets ({COUNTED:.0%} of each kind) with at most
+{MOST_BEYOND:.1%} of the samples beyond without outliers, and scored on the set left out. With pairs
+chosen like this {scored(chosen)}.
+The pairs chosen were {picks}.
 With the numbers as they are {scored(dict.fromkeys(chosen, present))}.
 """
 
@@ -382,135 +383,158 @@ def page(rows: pd.DataFrame) -> str:
 # Outliers
 
 ```python
+from seminmf import L21SemiNMF, outlier_threshold
+from seminmf.datasets import add_outliers, make_waveform
+
+X, _ = make_waveform(500, random_state=0)
+X, corrupted = add_outliers(X, fraction=0.1, random_state=0)
+model = L21SemiNMF(n_components=6, random_state=0).fit(X)
 scores = model.outlier_scores(X)  # higher is farther out
-outliers = scores > seminmf.outlier_threshold(scores)
+outliers = scores > outlier_threshold(scores)
 ```
 
-`residuals_` tell how well samples are fitted, but they are no outlier scores: with many parts
-and few samples an outlier gets a part of its own, and then its residual is zero.
-`outlier_scores` predicts each sample from the *others*, and measures how far it is from the
-prediction. There are two ways:
+Do not use `residuals_` for this. They tell how well samples are fitted, but with many parts and few
+samples an outlier gets a part of its own, and then its residual is zero. `outlier_scores` predicts
+each sample from the *others* and measures how far it is from the prediction.
 
-- **by parts** that have not seen it. The samples are dealt into five folds; with the codes and
+## What to know before you use them
+
+- **Groups** of outliers are found while they are fewer than half of the samples and farther away
+  than the data are wide. A nearer group is not found, and a small class that lies far from all
+  others is called outlying: from the data alone the two cannot be told apart.
+- **New samples** are compared with the parts, or with the neighbours, of the training samples that
+  are not too far out. A model with a graph recognizes each of its training samples; one without a
+  graph recognizes them only if it is given all of them.
+- **False alarms**: with normal, uniform or Laplace errors less than 1 % of the samples lie beyond
+  the threshold, and less than 2 % of fewer than 100 samples (`tests/test_outliers.py`). Real data
+  have long tails and small groups far from the others; which of these are outliers only their owner
+  can say. The tables below show how many samples lie beyond the threshold in sets without outliers.
+- **Mild outliers** (noise, swapped values) do not all lie apart from the other samples. Of 40 % of
+  them few do, because then they are what is usual. In that case rank the samples by score, and
+  look.
+
+## How the scores are made
+
+A sample can be predicted from the others in two ways:
+
+- **by parts** that have not seen it. The samples are divided into five folds. With the codes and
   the weights of the fit, the best parts of the other four folds solve normal equations (all five
   from one product with X), and the samples left out get codes by non-negative least squares. (If
-  some samples have no say, see below, this is done once before for all.)
+  some samples are not used for predictions, see below, this is done once before for all.)
 - **by neighbours**: the mean of the nearest other samples, in a model with a graph. Up to 10,000
   samples these are the nearest in all features, because outliers may differ in directions that
   the graph, made in the leading ones, does not see.
 
-A model with a graph holds its samples, and so knows how the errors of such predictions spread:
-small in some directions, large in others. Its scores are Mahalanobis lengths: an error counts
-more, the rarer it is in its direction. The scatter is Tyler's, of up to 200 samples, mixed with
-a tenth of the identity, and leaves out what a sample has itself contributed; its trace is that
-of the identity, so that scores keep the unit of the data. Which of the two ways is taken is
-decided once for a training set, by a trial: copies of 50 of those samples are spoilt, once with
-numbers of other samples, so that values no longer belong together, and once by doubling them;
-the way whose scores separate them better from the samples is taken. Where parts describe the
-data well, samples lie nearer to them than to each other; with as many parts as features, parts
-describe anything, and are not tried. Models without a graph know neither neighbours nor the
-errors of other samples: their scores are lengths of errors, by parts.
+Which of the two is used is decided once for a training set, by a trial. Copies of 50 of its samples
+are spoilt, once by values from other samples, so that they no longer belong together, and once by
+doubling them; the way whose scores separate them better from the samples is used. Where parts
+describe the data well, samples lie nearer to them than to each other. With as many parts as
+features, parts describe anything, and are not tried.
 
-**Groups.** Outliers that lie close together would vouch for each other, as parts and as
-neighbours. So samples that are three deviations farther from the median of the data than is
-usual (estimated from the shortest half of the distances, which 40 % of outliers hardly move) are
-scored like all others, but no sample is predicted from them. That finds groups while they are
-fewer than half of the samples and farther away than the data are wide. A nearer group is not
-found, and a small class that lies far from all others is called outlying: from the data alone
-the two cannot be told apart.
+**With a graph** the model holds its samples, and so knows how the errors of such predictions
+spread: little in some directions, widely in others. Its scores are Mahalanobis lengths: an error
+counts more, the rarer it is in its direction. The scatter is Tyler's, of up to 200 samples, mixed
+with a tenth of the identity, and leaves out what a sample has itself contributed; its trace is that
+of the identity, so that scores keep the unit of the data. **Without a graph** a model knows neither
+neighbours nor the errors of other samples: its scores are lengths of errors, by parts.
 
-**New samples** are compared with the parts, or with the neighbours, of the training samples that
-have a say. A model with a graph recognizes each of its training samples; one without a graph
-recognizes them only if it is given all of them.
+**Far samples** are scored like all others, but no sample is predicted from them, because outliers
+that lie close together would otherwise predict each other, as parts and as neighbours. A sample is
+far if its distance from the median of the data is three deviations more than is usual, estimated
+from the shortest half of the distances, which 40 % of outliers hardly move.
 
-**The threshold** is the lowest score beyond which there are five times as many samples as
-expected without outliers, so that at most about one in five of the samples beyond it is there by
-chance. What to expect follows from the cube roots of the scores, which are nearly symmetric.
-Their middle and their spread are those of the shortest interval that holds half of them, which
-hardly moves while less than half of the samples are outliers; their tails are taken to be those
-of Student's t. Scores that sum up many directions are nearly alike and have short tails, scores
-of few directions have long ones: t gets as many degrees of freedom as there would be normal
-numbers whose length spreads like the scores, and at least three. With one outlier the threshold
-is high, with many it is low.
+## How the threshold is found
 
-False alarms: with normal, uniform or Laplace errors less than 1 % of the samples lie beyond the
-threshold, and less than 2 % of fewer than 100 samples (`tests/test_outliers.py`). Real data have
-long tails and small groups far from the others; the tables below say how many samples of sets
-without outliers lay beyond.
+The threshold is the lowest score beyond which there are five times as many samples as expected
+without outliers, so that at most about one in five of the samples beyond it is there by chance.
+With one outlier the threshold is high, with many it is low.
+
+What to expect follows from the cube roots of the scores, which are nearly symmetric. Their middle
+and their spread are those of the shortest interval that holds half of them, which hardly moves
+while less than half of the samples are outliers; their tails are taken to be those of Student's t.
+Scores that sum up many directions are nearly alike and have short tails, scores of few directions
+have long ones: t gets as many degrees of freedom as there would be normal numbers whose length
+spreads like the scores, and at least three.
+
+A higher threshold would let fewer ordinary samples through, but miss more of the outliers that lie
+just outside: scores of data with long tails and those of mild outliers look the same.
 
 ## What was measured
 
-Made by `python -m benchmarks.panel_outliers`; every number is a row of
-[outliers.csv](outliers.csv), and this page is made from those alone. {count} labelled sets (at
-most {MOST_SAMPLES} samples, centred or standardized as their page says), as many parts as
-classes, defaults otherwise, 5, 10, 20 and 40 % of outliers, made by
-`seminmf.datasets.add_outliers`: *gross*, moved by 5 typical lengths in random directions;
-*scaled*, multiplied by 4; *noise* as long as a typical sample; *swapped*, values changed places
-among the features; *grouped*, moved to one place. Area under the ROC curve, mean over sets,
-shares and seeds:
+The page is made by `python -m benchmarks.panel_outliers`; every number comes from the rows of
+[outliers.csv](outliers.csv).
+
+{count} labelled sets were used (at most {MOST_SAMPLES} samples, centred or standardized as
+[the page of the panel](panel.md) says), with as many parts as classes and defaults otherwise.
+Of the samples 5, 10, 20 and 40 % were made outliers by `seminmf.datasets.add_outliers`:
+
+- *gross*: moved by 5 typical lengths in random directions
+- *scaled*: multiplied by 4
+- *noise*: noise as long as a typical sample is added
+- *swapped*: the values of the sample change places among the features
+- *grouped*: moved to one place
+
+Area under the ROC curve (AUC), mean over sets, shares of outliers and seeds; *wanted* is our
+target:
 
 {auc_table(rows, TARGETS)}
 
-On data that are made of parts (300 samples of 50 features, sparse uses of five parts, noise of 0.1,
-0.5 and 1 of their spread):
+On made data with known parts (300 samples of 50 features, each a sum of a few of five parts, noise
+of 0.1, 0.5 and 1 of their spread):
 
 {auc_table(every[of_parts(every)], {})}
 
 Swapped values cannot be found in tables of a few features that are alike; see the sets below.
 
-By the share of outliers, with the samples beyond the threshold:
+By the share of outliers. *Found* is the share of the outliers that lie beyond the threshold,
+*others beyond* that of the other samples:
 
 {shares_table(rows)}
 
-Beyond the threshold are samples that lie apart from the others. Not all mild outliers (noise,
-swapped) do, and of 40 % of them few do, because then they are what is usual. In that case rank
-the samples by score, and look. A higher threshold would let fewer ordinary samples through, but
-miss more of the outliers that lie just outside: scores of data with long tails and those of mild
-outliers look the same.
-
-Data that are made are noise of these distributions, without parts and with five of them, whose
-codes have long tails; and normal noise of 3, 10 and 30 features with few parts up to as many as
-features:
+Samples beyond the threshold where there are no outliers. The made data are noise of the
+distributions named, without parts and with five parts whose codes have long tails, and normal noise
+of 3, 10 and 30 features, factorized with the number of parts named:
 
 {clean_table(rows)}
 
-**Without a graph** (`NMF`, `SemiNMF`, or a strength of zero) the same is promised of noise: less
-than 1 % of normal samples, for any number of parts from one to as many as features. Between as
-many parts as features samples are foretold exactly; those scores are zero, and the threshold goes
-by the others. But such scores know only the parts, and are calibrated only as far as errors are
-noise: where parts are fewer than the data have, what is missing is in the errors, and its long
-tails and small groups lie beyond. And with as many parts as features little is found. Where
-{COUNTED:.0%} are outliers, so many of them lie beyond (with a graph):
+**Models without a graph** (a strength of zero here; `NMF` and `SemiNMF` in
+`tests/test_outliers.py`). On normal noise less than 1 % of the samples lie beyond the threshold,
+with any number of parts from one to as many as features. With as many parts as features, the
+samples between the parts are predicted exactly; their scores are zero, and the threshold is
+computed from the others. More is not promised: these scores know the parts alone. If there are
+fewer parts than the data have, what is missing is part of the errors, and its long tails and small
+groups lie beyond the threshold. With as many parts as features few outliers are found. Share of the
+outliers beyond the threshold where {COUNTED:.0%} are outliers, and in brackets with a graph:
 {found_alone(rows)}.
-If samples had to be far from the median too, by the same threshold, there would be fewer false
-alarms, but half of the noise now found and nearly all swapped samples would be missed (in a trial,
-which no script of the repository repeats).
+Requiring that samples are also far from the median, by the same threshold, gave fewer false alarms,
+but missed half of the noise and nearly all swapped samples that are now found (in a trial that no
+script of the repository repeats).
 
 {left_out(rows)}
-## Sets that had no say
+## Held-out sets
 
-The {len(KEEL)} tables of KEEL had no say in how scores are made; forms of the threshold were
-compared on them too. With {COUNTED:.0%} of outliers:
+The {len(KEEL)} tables of KEEL were not used in the development of the scores, but forms of the
+threshold were compared on them too. With {COUNTED:.0%} of outliers:
 
 {fresh_part(unseen, "keel")}
 {halves(unseen)}
-IsolationForest ranks samples that are only longer better: where samples differ much in length, as
-bursts in time series, a long one lies in a direction in which errors are common, and there they
-count less. That is what finds noise and swapped values. In trials on half A and the panel, which no
-script of the repository repeats, ways that count length for more found more scaled samples, and
-lost more of these two kinds: plain lengths, a scatter with more of the identity, the larger of two
-scores or their mean, and errors away from the middle by their plain length. Copies of a sample as
+IsolationForest is better at ranking samples that are merely longer. Where samples differ much in
+length, like bursts in time series, a long one lies in a direction in which errors are common, and
+such errors count less in our scores; that is also what finds noise and swapped values.
+
+Other ways were tried on half A and the panel and not adopted (no script of the repository repeats
+these trials). Ways that give more weight to length found more scaled samples and missed more noise
+and swapped values: plain lengths, a scatter with more of the identity, the larger of two scores or
+their mean, and errors away from the middle by their plain length. Counting copies of a sample among
 its neighbours found more swapped values in tables of few different rows, and fewer scaled samples,
-whose copies vouch for each other. None of these is taken.
+whose copies predict each other.
 
-Real tables have long tails and small groups far from the others; which of these are outliers only
-their owner can say.
-
-What scores take beside the bare fit is on [the page of the panel](panel.md#what-it-costs).
+What scores cost beside the bare fit is on [the page of the panel](panel.md#what-it-costs).
 
 ## By data set
 
-AUC of `outlier_scores`, mean over shares and seeds:
+AUC of `outlier_scores`, mean over shares of outliers and seeds; in the last column the samples
+beyond the threshold where there are no outliers:
 
 {sets_table(every)}
 """

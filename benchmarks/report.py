@@ -19,22 +19,22 @@ Made by `make bench`; the numbers are in [performance.csv](performance.csv).
 """
 QUIET = 0.1  # cores that other processes may keep busy without spoiling a measurement
 _METHOD = """\
-Each row runs in a process of its own for each number of threads (BLAS, OpenMP and numba are held to
-it). Within a row the contestants take turns, several rounds, and the best of each counts; compiling
-is done before. A sample is a row of X. *plain.py* is `benchmarks/plain.py`, the paper's formulas as
-a careful NumPy user would write them; before it is timed it is checked against `solver="mu"`: U, V
-and J agree to 1e-8 after 20 iterations.
+Each row runs in a process of its own for each number of threads (BLAS, OpenMP and numba are limited
+to it). Within a row the contestants take turns for several rounds, and the best time of each
+counts; everything is compiled beforehand. *plain.py* is `benchmarks/plain.py`, the paper's formulas
+as a careful NumPy user would write them; before it is timed it is checked against `solver="mu"`: U,
+V and J agree to 1e-8 after 20 iterations.
 
-- *Per iteration*: plain.py's loop divided by its iterations; ours between the callbacks of the 2nd
-  and the last, so that neither start-up nor finishing is in it, but steps taken back are.
+- *Per iteration*: plain.py's loop divided by its iterations; ours from the callback of the 2nd
+  iteration to that of the last, which leaves out start-up and finishing, but not steps taken back.
 - *Time to …*: from the call of `fit`, with all preparations and the default start, to the first
   callback that sees the value. The notes say when `fit` returned. Against plain.py all settings are
   the defaults; against peers and scikit-learn `tol=0`, so that only the value ends the run.
 - *Peers* run in the same process as ours, from the paper's random start, without computing errors;
-  our looking at their factors is not timed. tensorly is `non_negative_parafac_hals` with
+  our checks of their factors are not timed. tensorly is `non_negative_parafac_hals` with
   `nn_modes={0}`, proxmin accelerated `nmf` with `prox_id` for the basis, matrix-fact `SNMF`.
-- *Disturbed* are rows while other processes kept more than 0.1 cores busy: they should be measured
-  again (`python -m benchmarks --only ROW`).
+- *Disturbed* rows were measured while other processes kept more than 0.1 cores busy; they should be
+  measured again (`python -m benchmarks --only ROW`).
 """
 
 

@@ -93,7 +93,7 @@ def storage(rows: Rows) -> str:
         "objectives apart",
     ]  # fmt: skip
     sparse, large = only(rows, "storage", "sparse"), only(rows, "storage", "large")
-    told = "Against the same array in memory; the file is in the page cache.\n"
+    told = "Relative to the same array in memory; the file is in the page cache.\n"
     lines = [f"{table(head, body)}\n\n{told}"]
     if sparse:
         lines.append(
@@ -164,7 +164,7 @@ def targets(rows: Rows, panel: Rows) -> str:
          largest["peak / X"] <= 6),
         ("growth of the default fit from 10,000 to 1,000,000, power of n", "≤ 1.15",
          f"{slope:.2f}", slope <= 1.15),
-        ("recall, of all that is measured here and on the panel", "≥ 0.95", f"{min(recalls):.3f}",
+        ("recall, the lowest measured here and on the panel", "≥ 0.95", f"{min(recalls):.3f}",
          min(recalls) >= 0.95),
         ("clusters of the panel against exact neighbours, points of accuracy", "≥ 0",
          f"{gain:+.1f}", gain >= 0),
@@ -259,10 +259,12 @@ def page(rows: Rows, panel: Rows) -> str:
     memory = 8 * (m + 3 * k + 8) * MANY / MACHINES / 1e9
     return f"""# How fits grow
 
-Made by `python -m benchmarks.scale growth peers storage dask page` on a machine with two cores.
-Times are those of one run in a process of its own; compare them within a table.
+How time and memory grow with the number of samples: on one machine, beyond its memory, and on the
+workers of a cluster. Made by `python -m benchmarks.scale growth peers storage dask page` on a
+machine with two cores. Times are those of one run in a process of its own; compare them within a
+table only.
 
-## What was aimed at
+## Targets
 
 {targets(rows, panel)}
 
@@ -272,8 +274,8 @@ Times are those of one run in a process of its own; compare them within a table.
 
 {growth(rows)}
 
-"Before the first" iteration are the neighbours, the graph made of them, and the start. The power of
-n is that of a straight line through the logarithms of the times.
+*Before the first* is the time until the first iteration: the neighbours, the graph made of them,
+and the start. *Power of n* is the slope of a straight line through the logarithms of the times.
 
 ## Against others
 
@@ -286,13 +288,14 @@ n is that of a straight line through the logarithms of the times.
 ## Workers of a Dask cluster
 
 {n:,} × {m} numbers, k = {k}, from the same start; worker processes of one thread on the same
-machine of two cores, so that more than two of them have nothing to win.
+machine of two cores, so that more than two workers cannot be faster.
 
 {engines(rows, "no graph")}
 
 {engines(rows, "graph")}
 
-J is compared with that of the fit in memory; "rises" counts iterations in which it rose.
+*J* is the objective compared with that of the fit in memory; *rises* counts the iterations in which
+it rose.
 
 ## A model of the cost
 
@@ -313,6 +316,6 @@ For {MANY:.0e} samples × {m} on {MACHINES} machines of {CORES} cores like these
 {many(rows, "graph")}
 
 Each machine would hold {memory:.0f} GB: {m} features and 3k + 8 = {3 * k + 8} numbers of state for
-each of its {MANY // MACHINES:.0e} samples. That all codes which cross go through one client is the
-first thing that would have to change there.
+each of its {MANY // MACHINES:.0e} samples. There the first bottleneck would be the one client
+through which all the codes that cross have to go.
 """

@@ -15,38 +15,51 @@ Cases = dict[str, dict[str, float]]
 _HEAD = """\
 # How many parts?
 
-Made by `python -m benchmarks.selection` from the rows in `docs/selection.csv`; times are processor
-seconds of one thread.
+`choose_components` finds the number of parts that the data support, with an interval and the
+reason in words:
 
 ```python
+from seminmf.datasets import make_waveform
 from seminmf.selection import choose_components
 
+X, _ = make_waveform(500, random_state=0)
 choice = choose_components(X, random_state=0)
 choice.n_components, choice.interval, choice.reason
 ```
 
-Blocks of samples × features are left out and foretold from the rest: a factorization of what
-stays in gives the parts, least squares continues them to the features left out, and non-negative
-least squares finds the codes of the samples left out. With too few parts something is missing;
-with too many, codes follow the noise. Samples that nothing foretells are outliers and have no
-say; features that are foretold far worse than others are scaled down, those far better up, so
-that noise may be uneven. The number is the smallest whose error is within one standard error of
-the best, and the interval holds those within two. If nobody says which numbers to try (`range(2,
-13)` as a second argument does), they are 1 to 20, and go on to 60 as long as the interval reaches
-their end, or to as many as the features can tell apart: two of three that stay in. `seminmf tune
-table.csv --k 2:30 --out tuned` draws the curve, `seminmf fit -k auto` takes the number.
+`seminmf tune table.csv --k 2:30 --out tuned` does the same from the shell and draws the curve;
+`seminmf fit -k auto` uses the number straight away. `SemiNMFSelector` also chooses the strength
+and checks stability, `regularization_path` fits with 20 strengths, and `stability` fits to
+subsamples and combines the fits into a consensus model.
 
-`SemiNMFSelector` adds the strength and the stability, `regularization_path` fits with 20
-strengths, `stability` fits to subsamples and makes the consensus a model.
+**How it works.** Blocks of samples × features are left out and predicted from the rest. A
+factorization of what remains gives the parts, least squares extends them to the features left
+out, and non-negative least squares finds the codes of the samples left out. With too few parts
+something is missing; with too many, the codes follow the noise. The number chosen is the smallest
+whose error is within one standard error of the best; the interval holds those within two.
 
-**What not to expect.** Parts are not classes: a class may be a sum of several parts, and two
-classes may share one. Where the error falls on and on, as for images, there is no number to find;
-the choice then says that its number is the most that was tried, and how few parts have most of
-it. Whatever foretells features from others counts as a part: noise that features have in common,
-copies of features, and a constant beside sums of parts. In the fit itself, features with much
-more noise than others take parts for themselves: standardize them. `score`, what new samples have
-explained, rises with the number of parts whatever the data are, and falls with strength: choose
-neither by it.
+Samples that no number of parts predicts are outliers and are ignored. Features that are predicted
+far worse than others are scaled down, and those predicted far better are scaled up, so the noise
+may differ between features.
+
+You can say which numbers to try: `range(2, 13)` as second argument. Otherwise 1 to 20 are tried,
+and more as long as the interval reaches the largest: up to 60, or up to two parts for every three
+features that stay in, because that is as many as they can tell apart.
+
+**What not to expect**
+
+- Parts are not classes: a class may be a sum of several parts, and two classes may share one.
+- Where the error keeps falling, as for images, there is no number to find. The reason then says
+  that the number is the largest tried, and how few parts achieve most of the gain.
+- Whatever predicts features from others counts as a part: noise that features have in common,
+  copies of features, and a constant added to sums of parts.
+- In the fit itself, features with much more noise than others claim parts for themselves:
+  standardize them.
+- `score`, the share of new samples that is explained, rises with the number of parts and falls
+  with strength whatever the data are: do not choose either by it.
+
+The rest of this page is measurements. They are made by `python -m benchmarks.selection`, with all
+rows in `docs/selection.csv`; times are processor seconds of one thread.
 """
 
 
@@ -75,13 +88,11 @@ def _planted(cases: Cases) -> str:
         lines.append(f"all, {what} | {_hits([v for c, v in cases.items() if c.endswith(what)])}")
     seconds = np.median([values["seconds"] for values in cases.values()])
     return (
-        f"## Planted parts\n\n{len(cases)} tables of 200 to 500 samples and 25 to 60 "
-        "features: samples "
-        "around k centres (clusters) or sums of a few of k parts, k from 3 to 12, noise of "
-        "0.1 to 0.5 "
-        "of the signal, half of them with 10 % gross outliers; candidates 2 to 15, median time "
-        f"{seconds:.1f} s.\n\n"
-        + _table("tables | right | within one | interval covers | mean width of it", lines)
+        f"## When the true number is known\n\n{len(cases)} tables of 200 to 500 samples and 25 "
+        "to 60 features: samples around k centres (clusters) or sums of a few of k parts, k from 3 "
+        "to 12, noise of 0.1 to 0.5 of the signal, half of the tables with 10 % gross outliers. "
+        f"Candidates are 2 to 15; the median time is {seconds:.1f} s.\n\n"
+        + _table("tables | right | within one | interval covers it | mean width", lines)
     )
 
 
@@ -91,11 +102,11 @@ def _other(cases: Cases) -> str:
         ways.setdefault(case.rpartition(":")[0], []).append(values)
     lines = [f"{way} | {_hits(those)}" for way, those in ways.items()]
     return (
-        "Tables of any kind: 80 to 5,000 samples, 12 to 400 features, parts of even or uneven "
-        "lengths and numbers of samples, with or without a direction in common or entries of one "
-        "sign, noise of 0.1 to 0.5; what there is to choose from is left to the data. Outliers "
-        "that lie in one direction are one part more, as they would be if they were meant:\n\n"
-        + _table("tables | right | within one | interval covers | mean width of it", lines)
+        "More varied tables: 80 to 5,000 samples, 12 to 400 features, parts of even or uneven "
+        "lengths and numbers of samples, with or without a common direction or entries of one "
+        "sign, noise of 0.1 to 0.5; no candidates are given. Grouped outliers, which all lie in "
+        "one direction, count as one more part, because the data cannot tell them from one:\n\n"
+        + _table("tables | right | within one | interval covers it | mean width", lines)
     )
 
 
@@ -114,10 +125,10 @@ def _noise(cases: Cases) -> str:
         for case, v in cases.items()
     ]
     return (
-        "Tables as the first ones with other noise, of 0.3 and 0.6 of the signal, k 3 and 8, "
-        "candidates 1 to 15. What features have in common is foretold like a part, and no number "
-        "of parts is found "
-        "where noise is like that:\n\n" + _table("noise | right | interval covers", lines)
+        "Tables like the first ones with other kinds of noise, of 0.3 and 0.6 of the signal, k = 3 "
+        "and 8, candidates 1 to 15. Noise that features have in common is predicted like a part, "
+        "so the true number is not found in such tables:\n\n"
+        + _table("noise | right | interval covers it", lines)
     )
 
 
@@ -127,9 +138,8 @@ def _wide(cases: Cases) -> str:
         for case, values in cases.items()
     ]
     return (
-        "Of large tables 4,000 samples take part, and features are added up in 400 groups "
-        "with random "
-        "signs:\n\n" + _table("table | true | chosen | seconds", lines)
+        "Of a large table 4,000 samples are used, and features are added up with random signs in "
+        "400 groups:\n\n" + _table("table | true | chosen | seconds", lines)
     )
 
 
@@ -140,10 +150,10 @@ def _path(cases: Cases) -> str:
         for case, v in cases.items()
     ]
     return (
-        "## Time\n\nA path of 20 strengths, each fit from the one before and all with one "
-        "graph, against "
-        "the median of 20 single fits; the objective against theirs, median and worst. The first "
-        "three sets are the paper's, the others small, long or wide:\n\n"
+        "## Time\n\nA path of 20 strengths, in which each fit starts from the one before and all "
+        "share one graph, against 20 separate fits. *Fits* is the time of the path divided by the "
+        "median time of a separate fit; *objective* and *worst* compare the objectives (median and "
+        "worst). The first three sets are the paper's; the others are small, long or wide:\n\n"
         + _table("data | one fit, s | path, s | fits | objective | worst", lines)
     )
 
@@ -156,11 +166,11 @@ def _growth(cases: Cases) -> str:
         for case, v in cases.items()
     ]
     return (
-        "One more part from the factorization with one less, against a fit of `SemiNMF` with its "
-        "usual start, and with a random one: time, and median objective (from 3 parts to as many "
-        "as the paths have). Where the usual start is nearly the end, as on digits, it has one "
-        f"iteration, and growing costs as much; the median is {np.median(ratios):.2f}:\n\n"
-        + _table("data | time | objective | time, random | objective, random", lines)
+        "Adding one part to an existing factorization, against a new fit of `SemiNMF` from its "
+        "usual start and from a random one: time, and median objective, from 3 parts to as many as "
+        f"the paths have. The median time is {np.median(ratios):.2f} of a new fit. Where the usual "
+        "start is nearly the end, as on digits, that fit has one iteration, and growing costs as "
+        "much:\n\n" + _table("data | time | objective | time, random | objective, random", lines)
     )
 
 
@@ -168,8 +178,8 @@ def _tune(cases: Cases) -> str:
     (values,) = cases.values()
     return (
         "`seminmf tune` on USPST (2,007 × 256), `--k 4:24:2`, the usual 20 strengths and 10 fits "
-        f"to subsamples: {values['seconds']:.0f} s by the clock on {values['cores']:.0f} cores, "
-        "page and all.\n"
+        f"to subsamples: {values['seconds']:.0f} s of wall-clock time on {values['cores']:.0f} "
+        "cores, the page included.\n"
     )
 
 
@@ -182,13 +192,12 @@ def _real(cases: Cases) -> str:
     off = [abs(v["chosen"] - v["classes"]) for v in cases.values()]
     ends = [v["high"] == v["most"] for v in cases.values()]
     return (
-        "## Real sets\n\nNumbers of parts beside numbers of classes, which are something "
-        "else: they are "
-        f"within one of each other on {sum(o <= 1 for o in off)} of {len(off)} sets. Nine "
-        "tenths of each set; which numbers are tried is left to the data. On "
-        f"{sum(ends)} sets the interval reaches the most that was tried, which is 60, or two "
-        "thirds of the features that stay in where a fifth of them is left out.\n\n"
-        + _table("data | classes | parts | interval | most tried", lines)
+        "## Real data sets\n\nThe number of parts is not the number of classes: they are within "
+        f"one of each other on {sum(o <= 1 for o in off)} of {len(off)} sets. Nine tenths of each "
+        f"set are used, and no candidates are given. On {sum(ends)} sets the interval reaches the "
+        "largest number tried, which is 60, or two thirds of the features that stay in when a "
+        "fifth of them is left out.\n\n"
+        + _table("data | classes | parts | interval | largest tried", lines)
     )
 
 
@@ -227,14 +236,15 @@ def _strength(cases: Cases) -> str:
     verdict = ", ".join(better) or "none"
     low, high = (f([values["automatic"] for values in sets]) for f in (min, max))
     return (
-        "## Strength without labels\n\nPoints of ACC behind each set's best of "
-        f"{len(factors)} strengths, mean over {len(sets)} sets of the panel ({', '.join(cases)}). "
-        "The strengths are factors of the automatic one, which is in proportion to what as many "
-        f"parts as classes can explain: from {low:.2g} to {high:.2g} on these sets. "
-        "*Silhouette* is of the clusters in X, *agreement* that of `stability` with four runs. "
-        "Beside it is the difference from the default with its standard error. Rules that are "
-        f"below the default by more than two of these: {verdict}.\n\n"
-        + _table("rule | points behind | more than the default", lines)
+        "## Strength without labels\n\nCan a rule without labels choose a better strength than "
+        "the default? The table has the points of ACC that each rule stays behind the best of "
+        f"{len(factors)} strengths, and the difference from the default with its standard error. "
+        f"Rules that beat the default by more than two standard errors: {verdict}.\n\n"
+        f"Means over {len(sets)} sets of the panel ({', '.join(cases)}). The strengths are "
+        "multiples of the automatic one, which is in proportion to what as many parts as classes "
+        f"can explain: from {low:.2g} to {high:.2g} on these sets. *Silhouette* is that of the "
+        "clusters in X, *agreement* that of `stability` with four runs.\n\n"
+        + _table("rule | points behind the best | difference from the default", lines)
     )
 
 
@@ -249,10 +259,10 @@ def _consensus(cases: Cases) -> str:
     ]
     named = ", ".join(cases)
     return (
-        "## Consensus\n\nSingle fits of `FactorKMeans(L21SemiNMF)` and consensus models of 40 fits "
-        f"to subsamples, 10 seeds each, on {len(cases)} sets of the panel ({named}); spread "
+        "## Consensus\n\nSingle fits of `FactorKMeans(L21SemiNMF)` against consensus models of 40 "
+        f"fits to subsamples, 10 seeds each, on {len(cases)} sets of the panel ({named}). Spread "
         "is the standard deviation over seeds.\n\n"
-        + _table("model | ACC | ARI | spread of ACC | of ARI", lines)
+        + _table("model | ACC | ARI | spread of ACC | spread of ARI", lines)
     )
 
 

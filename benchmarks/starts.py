@@ -80,12 +80,15 @@ def page(rows: pd.DataFrame) -> str:
     rows["excess"] = 100 * (rows["objective"] / lowest - 1)
     lines = [
         "# Which start?", "",
+        "What each choice of `init` brings. The default, `auto`, usually means `svd`: with it "
+        "`L21SemiNMF` has the best clusters on average, with outliers and without, at an objective "
+        "close to the lowest. [How the starts are made](theory.md#8-starts).", "",
         "Made by `python -m benchmarks.starts`; every number is a mean over "
         f"{rows['seed'].nunique()} seeds and {rows['data'].nunique()} data sets "
-        f"({', '.join(rows['data'].unique())}).", "",
-        "*Excess* is how far the objective ends above the lowest that any start and seed reached "
-        "on the same data, in percent; ACC and NMI are of the majority-vote labels of k-means on "
-        "the codes, on the samples that were not moved.", "",
+        f"({', '.join(rows['data'].unique())}). *Excess* is how far the objective ends above the "
+        "lowest that any start and seed reached on the same data, in percent. ACC and NMI are "
+        "those of the majority-vote labels of k-means of the codes, on the samples that were not "
+        "made outliers.", "",
     ]  # fmt: skip
     for (model, outliers), part in rows.groupby(["model", "outliers"], sort=False):
         what = f"{100 * outliers:.0f} % outliers" if outliers else "data as they are"

@@ -150,9 +150,7 @@ def page(n: int, few: int) -> str:
                    after_a_change(few))  # fmt: skip
     return f"""# Streams
 
-Made by `python -m benchmarks.streams`.
-
-`partial_fit` takes samples batch by batch and does not keep them:
+`partial_fit` learns from samples batch by batch and does not keep them:
 
 ```python
 import numpy as np
@@ -168,50 +166,60 @@ model.codes_, model.residuals_  # of the last one
 codes = model.transform(batch)
 ```
 
-**How.** The first batch is fitted as by `fit`, to the end. Of each batch there remain the sums
-Xᵀ(d∘V) and Vᵀ(d∘V), m × k + k × k numbers for the whole past, with the codes V that are best for
-the basis of the time and the weights d of the loss; the basis is what these sums make the best
-one (Mairal et al., *Online Learning for Matrix Factorization and Sparse Coding*, 2010). A basis
-fits the samples that it was made of better than others, k of them exactly; lengths below the
-typical residual of samples that it has not seen count as that in the weights, so that those
-samples do not hold it for ever.
+**What you get**
 
-**What it promises.** Memory for one batch, and time for a batch that does not depend on the past.
-Weights sample by sample, so that outliers in a batch count as in a fit. After a pass or two over
-samples in random order an objective near that of `fit` without a graph: see the tables. Models
-with a basis ≥ 0 keep it. Equal batches in equal order give equal digits. Models that are saved
-can go on after `load`.
+- It needs memory for one batch, and the time for a batch does not depend on how many came before.
+- After a pass or two over samples in random order the objective is near that of `fit` without a
+  graph (tables below).
+- The loss weights each sample, so outliers in a batch count as little as in a fit.
+- Models with a basis ≥ 0 keep it so. Equal batches in equal order give equal digits. A saved model
+  can go on after `load`.
+- After `fit`, `partial_fit` goes on from there: the samples of the fit count as if they had come
+  before.
 
-**What it does not.** There is no graph: `alpha` counts as zero, and `beta` too unless there is a
-penalty on the codes (`l1`), because one penalty without the other only changes the scale;
-`alpha_` and `beta_` say so. What came early was summed up with the basis of its time and stays
-so: the first batch should be large, and be like the others. `callback` and `checkpoint` have no
-part in it. After `fit` it goes on from there: the fit then counts as its number of samples, as if
-they had come before.
+**What to keep in mind**
 
-**Forgetting.** With `forgetting=0.95` all that came before a batch counts 5 % less, the past is
-worth about 20 batches, and the basis follows parts that change.
+- Make the first batch large, and like the others: early batches are summed up with the basis of
+  that time, and this is never done again.
+- There is no graph: `alpha` counts as zero, and `beta` too unless there is a penalty on the codes
+  (`l1`), because one penalty without the other only changes the scale; `alpha_` and `beta_` show
+  it.
+- `callback` and `checkpoint` are not used.
+
+**Forgetting.** If the parts change with time, use for example `forgetting=0.95`: with each batch
+all that came before counts 5 % less. The past is then worth about 20 batches, and the basis follows
+the change.
+
+**How it works.** The first batch is fitted as by `fit`, to the end. Of each batch only the sums
+Xᵀ(d∘V) and Vᵀ(d∘V) are kept, m × k + k × k numbers for the whole past, with the codes V that are
+best for the basis at that time and the weights d of the loss; the basis is the best one for these
+sums (Mairal et al., *Online Learning for Matrix Factorization and Sparse Coding*, 2010). A basis
+fits the samples that it was made of better than others, k of them exactly. So that those samples do
+not hold it for ever, residuals shorter than the typical one of samples that it has not seen count
+as that in the weights.
+
+The tables are made by `python -m benchmarks.streams`.
 
 ## Against fit
 
 {n:,} samples × {FEATURES} features, k = {PARTS}, batches of 1,000; 5 % of the samples are
-outliers for the robust models, none for least squares. How far the objective, with the best code
-for each sample, is above that of `fit` with its defaults (below, where the figure is negative);
-time on this machine.
+outliers for the robust models, none for least squares. The columns say how far the objective, with
+the best code for each sample, is above that of `fit` with its defaults (negative: below it), and
+how long a pass takes compared with `fit`.
 
 {models}
 
 ## Size of a batch
 
-{few:,} samples, `L21SemiNMF`, against a fit to `tol=1e-6`; also for the samples alone that are no
-outliers.
+{few:,} samples, `L21SemiNMF`: how far the objective is above that of a fit to `tol=1e-6`, of all
+samples and of the ordinary ones alone, which are no outliers.
 
 {sizes}
 
 ## Streams that change
 
-{few:,} samples of some parts, then as many of others, in batches of 1,000. How far the objective
-of the later samples is above that of `fit` to them.
+{few:,} samples of some parts, then as many of others, in batches of 1,000. How far the
+objective of the later samples is above that of `fit` to them:
 
 {change}
 """

@@ -2,9 +2,9 @@
 Signals: parts and groups of corrupted waveforms
 ================================================
 
-Breiman's waveform signals are mixtures of two of three triangular waves, with noise. One in ten is
-spoilt here: it is moved far away in a random direction. `L21SemiNMF` counts misfit by its length,
-`SemiNMF` by its square, so that a spoilt signal pulls much harder at the latter.
+Breiman's waveform signals are mixtures of two of three triangular waves, with noise. Here one in
+ten is spoilt: it is moved far away in a random direction. `L21SemiNMF` measures misfit by its
+length, `SemiNMF` by its square, so a spoilt signal pulls much harder on the latter.
 """
 
 import numpy as np
@@ -33,8 +33,8 @@ axes[0].set(title="intact signals of three kinds", xlabel="position in the signa
 axes[1].set(title="spoilt signals", xlabel="position in the signal")
 
 # %%
-# How many of the intact signals are in a cluster where their own kind is the commonest, and how far
-# their reconstruction is from the signal without corruption.
+# How many of the intact signals are in a cluster in which their own kind is the most common, and
+# how far their reconstructions are from them.
 
 for name, model in (("L21SemiNMF", robust), ("SemiNMF", squares)):
     factorization = model.factorizer_
@@ -49,8 +49,8 @@ for name, model in (("L21SemiNMF", robust), ("SemiNMF", squares)):
 plot_parts(robust)
 
 # %%
-# A map of the samples, coloured by what they are. Triangles at the edge lie outside of the window,
-# which is that of the samples that are not far out.
+# A map of the samples, coloured by what they are. The window shows the samples that are not far
+# out; triangles at its edge stand for those outside it.
 
 names = np.array(["kind 1", "kind 2", "kind 3"])[kind].astype(object)
 names[spoilt] = "spoilt"

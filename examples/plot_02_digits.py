@@ -2,9 +2,9 @@
 Images: digits with corrupted pixels
 ====================================
 
-The images of digits that come with scikit-learn, 8 × 8 pixels, with the mean image taken away: what
-is left has both signs, which is what semi-non-negative factorization is for. In a tenth of the
-images a random half of the pixels is far too dark or far too bright.
+The images of digits that come with scikit-learn, 8 × 8 pixels. The median of each pixel is
+subtracted: what is left has both signs, which is what semi-non-negative factorization is for. In a
+tenth of the images a random half of the pixels is far too dark or far too bright.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ axes = plot_parts(squares, image_shape=(8, 8), parts=range(16))
 axes[0].figure.suptitle("SemiNMF")
 
 # %%
-# How well are intact images, without the corruption of others, reconstructed?
+# How well are the intact images reconstructed?
 
 pictures = {}
 for name, model in (("L21SemiNMF", robust), ("SemiNMF", squares)):
@@ -54,7 +54,7 @@ for row, (name, images) in zip(axes, {"image": clean, **pictures}.items(), stric
         axis.set(xticks=[], yticks=[])
 
 # %%
-# The residual says which images are spoilt.
+# The largest residuals show which images are spoilt.
 
 worst = np.argsort(robust.residuals_)[::-1][: spoilt.sum()]
 print(f"{spoilt[worst].sum()} of the {spoilt.sum()} images with the largest residuals are spoilt.")

@@ -2,10 +2,10 @@
 Genes: programs of cells in an AnnData object
 =============================================
 
-A made experiment on single cells: counts of 400 genes in 900 cells, sparse, with five programs
-(sets of genes that go up together) that each cell uses in its own proportions, and some cells that
-are broken. It is treated as one would with scanpy; `seminmf.anndata.factorize` leaves the codes in
-``.obsm``, the parts in ``.varm`` and the outlier score in ``.obs``.
+A simulated single-cell experiment: sparse counts of 400 genes in 900 cells. There are five programs
+(sets of genes that go up together), which each cell uses in its own proportions, and some cells are
+broken. The data are prepared as with scanpy; `seminmf.anndata.factorize` leaves the codes in
+``.obsm``, the parts in ``.varm`` and the outlier scores in ``.obs``.
 """
 
 import anndata
@@ -39,8 +39,8 @@ adata = anndata.AnnData(
 print(adata)
 
 # %%
-# Normalize each cell to the same total, take logarithms, and mark the genes that vary most: what
-# ``scanpy.pp.normalize_total``, ``log1p`` and ``highly_variable_genes`` are for, in three lines.
+# Normalize each cell to the same total, take logarithms, and mark the genes that vary most. With
+# scanpy these are ``normalize_total``, ``log1p`` and ``highly_variable_genes``.
 
 adata.layers["counts"] = adata.X.copy()
 totals = np.asarray(adata.X.sum(axis=1)).ravel()
@@ -50,7 +50,8 @@ adata.var["highly_variable"] = adata.X.toarray().var(axis=0) > np.quantile(
 )
 
 # %%
-# The factorization takes the highly variable genes by itself and leaves the matrix sparse.
+# The factorization uses only the highly variable genes, without being told, and keeps the matrix
+# sparse.
 
 factorize(adata, n_components=6, n_clusters=n_programs)
 print(adata)
@@ -58,7 +59,7 @@ print({name: adata.uns["seminmf"][name] for name in ("converged", "n_iter", "out
 
 # %%
 # Are the programs found? Each part is compared with each program by the correlation of their
-# weights over the genes that took part.
+# weights over the genes that were used.
 
 used = adata.var["highly_variable"].to_numpy()
 parts = adata.varm["seminmf_parts"]
@@ -79,7 +80,7 @@ axis.set_yticks(range(parts.shape[1]), [str(part) for part in active])
 fig.colorbar(shown, label="weight")
 
 # %%
-# The clusters against the kinds of the intact cells, and the outlier scores of the broken ones.
+# The clusters beside the kinds of the intact cells, and the outlier scores of the broken ones.
 
 intact = ~adata.obs["broken"]
 print(pd.crosstab(adata.obs["kind"][intact], adata.obs["seminmf_cluster"][intact]))

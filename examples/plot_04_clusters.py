@@ -2,10 +2,10 @@
 Clusters of data with outliers: FactorKMeans and k-means
 ========================================================
 
-Five groups of samples in 30 dimensions. More and more of the samples are moved far away. k-means
-minimises squared distances, so that far samples take clusters for themselves and groups of intact
-samples have to share one. `FactorKMeans` clusters the codes of a robust factorization, and draws
-samples that are far from the middle in before it does.
+Five groups of samples in 30 dimensions, of which more and more are moved far away. k-means
+minimises squared distances, so far samples get clusters to themselves and groups of intact samples
+have to share one. `FactorKMeans` clusters what a robust factorization finds, and first draws in
+samples that are far from the middle.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ for name, values in scores.items():
     print(f"{name:<14}" + "".join(f"{value:>8.1%}" for value in values))
 
 # %%
-# The share of intact samples whose cluster is that of their group, under the best one-to-one match.
+# The share of intact samples in the cluster of their group, under the best one-to-one match.
 
 fig, axis = plt.subplots(figsize=(6, 3.4), layout="constrained")
 for (name, values), marker in zip(scores.items(), "os", strict=True):

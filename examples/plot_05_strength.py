@@ -2,9 +2,9 @@
 The strength of the penalties
 =============================
 
-`strength` sets both penalties of `L21SemiNMF` and `GraphSemiNMF` together. It has no unit. Its
-default, "auto", follows from what of the data can be explained, and is a good one on most; this is
-how to see what it does to yours.
+`strength` sets both penalties of `L21SemiNMF` and `GraphSemiNMF` together. It has no unit. The
+default, "auto", follows from how much of the data can be explained, and works well on most data.
+This is how to see what the strength does to yours.
 """
 
 from matplotlib import pyplot as plt

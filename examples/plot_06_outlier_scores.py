@@ -2,11 +2,11 @@
 Residuals and outlier scores
 ============================
 
-``residuals_`` says how far each sample is from what the parts can explain. That finds outliers as
-long as no part explains them: the fit must not bend towards them, and there must be no part to
-spare. ``outlier_scores`` asks fits that have not seen a sample. Here a quarter of the samples
-share a direction of their own, which every fit is tempted to
-explain; the others are sums of four parts.
+``residuals_`` says how far each sample is from what the parts can explain. That finds outliers only
+as long as no part explains them: the fit must not bend towards them, and there must be no part to
+spare. ``outlier_scores`` predicts each sample from the others instead. This is a hard case: a
+quarter of the samples share a direction of their own, which every fit is tempted to explain; the
+others are sums of four parts.
 """
 
 import numpy as np
@@ -53,13 +53,13 @@ axis.legend()
 
 # %%
 # With four parts the robust fit keeps to the ordinary samples. With a fifth it has one to spare for
-# the odd ones, and their residuals are like all others: an outlier score needs a model that is not
-# larger than the structure that you call ordinary.
+# the odd ones, and their residuals are like all others: the model must not be larger than the
+# structure that you call ordinary.
 #
-# Outlier scores do not help here, where a quarter of the samples are odd in the same way: fits that
-# have not seen one of them have seen the others, and in a model with a graph they are each other's
-# neighbours. Without a graph and with four parts they are found. The largest, and the threshold
-# beyond which a report calls samples outliers:
+# Outlier scores do not change that here, where a quarter of the samples are odd in the same way:
+# parts that have not seen one of them have seen the others, and in a model with a graph they are
+# each other's neighbours. Without a graph and with four parts they are found. The picture shows the
+# largest scores, and the threshold beyond which a report calls samples outliers:
 
 model = L21SemiNMF(4, strength=0, random_state=0).fit(X)
 scores = model.outlier_scores(X)

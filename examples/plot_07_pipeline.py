@@ -3,8 +3,8 @@ In a pipeline, with a grid search
 =================================
 
 The factorizations are scikit-learn transformers: the codes can be the input of a classifier, and
-the number of parts can be chosen by cross-validation. `transform` codes samples that were not in
-the fit.
+the number of parts can be chosen by cross-validation. `transform` gives the codes of samples that
+were not in the fit.
 """
 
 import warnings

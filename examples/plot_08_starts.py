@@ -2,9 +2,9 @@
 Starting points
 ===============
 
-The problem is not convex: where a run ends depends on where it begins. ``init="auto"`` begins with
-the singular value decomposition; ``n_init`` makes several runs and keeps the best; or pass factors
-of your own.
+The problem is not convex: where a run ends depends on where it starts. ``init="auto"`` starts from
+the singular value decomposition; ``n_init`` makes several runs and keeps the best; and you can pass
+factors of your own.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ for init, model in models.items():
     print(f"{init:<9} J = {model.objective_:.2f} after {model.n_iter_} iterations")
 
 # %%
-# Several random starts: the spread of what they reach, and the best of them.
+# Several random starts: how much their ends differ, and the best of them.
 
 ends = [L21SemiNMF(8, init="random", random_state=s, max_iter=500).fit(X) for s in range(8)]
 values = np.array([model.objective_ for model in ends])
@@ -38,7 +38,7 @@ best = L21SemiNMF(8, init="random", n_init=8, random_state=0, max_iter=500).fit(
 print(f"n_init=8: J = {best.objective_:.2f}")
 
 # %%
-# The factors of one model as the start of another: least squares first, then the robust loss.
+# One model can start from the factors of another: here least squares first, then the robust loss.
 
 first = SemiNMF(8, random_state=0).fit(X)
 second = L21SemiNMF(8, init=(first.components_.T, first.codes_), max_iter=500).fit(X)

@@ -2,8 +2,8 @@
 Data in a file: memory-mapped arrays
 ====================================
 
-An array that is mapped from a file is read block by block in each iteration and is never copied.
-Single precision stays single precision: half the room, half the reading. Without a graph an
+A memory-mapped array is read from its file block by block in each iteration and is never copied.
+Single precision stays single precision, which halves the memory and the reading. Without a graph an
 iteration is one pass over the file.
 """
 
@@ -43,7 +43,7 @@ print(f"{model.n_iter_} iterations, converged: {model.converged_}")
 print(f"codes: {model.codes_.dtype}, {model.codes_.nbytes / 1e6:.1f} MB")
 
 # %%
-# What is left over is the noise: the mean residual against the length that the noise has outside of
+# Only the noise is left over: the mean residual is close to the length that the noise has outside
 # the four dimensions that the parts span.
 
 print(f"mean residual {model.residuals_.mean():.4f}")

@@ -127,7 +127,7 @@ class Case:
 
 
 CASES = [
-    Case(chosen, "samples that nothing foretells", 3),
+    Case(chosen, "samples that nothing predicts", 3),
     Case(chosen, "numbers of parts", 12),
     Case(chosen_further, "numbers of parts up to 3", 7),
     Case(chosen_further, "numbers of parts up to 4", 7),

@@ -29,6 +29,8 @@ PAGES = (
             "page",
             "scaling",
             "streams",
+            "how-many",
+            "outliers",
             "loss",
             "penalty",
         )

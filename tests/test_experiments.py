@@ -248,8 +248,8 @@ def test_killed_and_started_again(how: signal.Signals, tmp_path: Path) -> None:
     ]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run([*command, str(tmp_path / "whole")], check=True, env=environment)
-    broken = tmp_path / "broken"
-    for lines in (2, 9):
+    broken, ends = tmp_path / "broken", []
+    for lines in (2, 4, 9):
         process = subprocess.Popen(
             [*command, str(broken)], env=environment, stderr=subprocess.PIPE, text=True
         )
@@ -259,9 +259,13 @@ def test_killed_and_started_again(how: signal.Signals, tmp_path: Path) -> None:
             time.sleep(0.01)
         process.send_signal(how)
         _, said = process.communicate(timeout=60)
-        if how == signal.SIGINT:
-            assert process.returncode == 130
+        ends.append(process.returncode)
+        if ends[-1] == 130:
             assert f"Interrupted: what is done is in {broken / 'quick'}" in said
+    # On a busy machine the last rows may be there before the signal is.
+    expected = 130 if how == signal.SIGINT else -signal.SIGKILL
+    assert expected in ends
+    assert set(ends) <= {expected, 0}
     subprocess.run([*command, str(broken)], check=True, env=environment)
     assert untimed_rows(broken / "quick") == untimed_rows(tmp_path / "whole" / "quick")
 

@@ -291,7 +291,7 @@ def test_averages_by_plain_loops(n: int, most: int) -> None:
     ]
     described = model.codes_ @ model.components_ @ reading.directions
     shares = reading.middle.shares(features, averaged(features, neighbours), 0.0)
-    np.testing.assert_allclose(found.shares, shares, rtol=1e-13)
+    np.testing.assert_allclose(found.shares, shares, rtol=1e-14)
     # Of what the parts leave out counts what neighbours share.
     left = shares * (features - described)
     before, after = (left**2).sum(), (averaged(left, neighbours) ** 2).sum()

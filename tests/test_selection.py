@@ -286,7 +286,7 @@ def test_candidates_go_on_until_there_are_enough() -> None:
 def test_what_was_tried_is_told_from_what_the_data_support() -> None:
     X = planted("parts", 12, 0.1, seed=1, n=300, m=60)
     found = choose_components(X, range(2, 9), random_state=0)
-    assert "8 is the most that was tried: the data may support more." in found.reason
+    assert "8 is the largest number tried: the data may support more." in found.reason
     assert "may be more parts" in found.warning
     assert "support more" not in choose_components(X, range(2, 16), random_state=0).reason
 
@@ -294,7 +294,7 @@ def test_what_was_tried_is_told_from_what_the_data_support() -> None:
 def test_a_curve_that_falls_on_says_how_few_have_most_of_it() -> None:
     numbers = np.array([2, 4, 6, 8])
     said = _reason(8, 8, numbers, np.array([10.0, 3.0, 1.5, 1.0]), 0)
-    assert said.endswith("6 have nine tenths of what 8 gain over 2.")
+    assert said.endswith("6 achieve nine tenths of what 8 gain over 2.")
     assert "nine tenths" not in _reason(6, 8, numbers, np.array([10.0, 3.0, 1.1, 1.0]), 0)
 
 
@@ -588,7 +588,7 @@ def test_the_selector_says_what_and_why() -> None:
         ).fit(X)  # fmt: skip
     assert found.best_params_ == {"n_components": 4, "strength": 2e-4}
     assert found.best_estimator_.codes_.shape == (240, 4)
-    assert "4 parts foretell" in found.reason_
+    assert "4 parts predict" in found.reason_
     assert "no rule is known" in found.reason_
     assert set(found.results_) == {"components", "path"}
     assert found.path_.strengths.tolist() == [1e-4, 2e-4, 1e-3]

@@ -46,7 +46,7 @@ def test_tune_writes_model_curves_and_page(table: Any, tmp_path: Path) -> None:
     words = ("tune", tmp_path / "X.npy", "--k", "2:5", "--jobs", 1, "--runs", 2, "--out", out)
     result = run(*words, "--standardize", "center")
     assert result.exit_code == 0, result.output
-    assert "parts foretell" in result.output
+    assert "parts predict" in result.output
     outcome = json.loads((out / "run.json").read_text("utf-8"))
     # Around their mean three centres lie in a plane, and are still three parts.
     assert outcome["outcome"]["n_components"] == 3

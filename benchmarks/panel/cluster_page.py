@@ -22,45 +22,55 @@ _LARGE = 3.0
 _INTRO = """\
 ## Clusters
 
-As many clusters as classes; {sets} data sets, {runs} random subsets of 90 % each. ACC is of the
-labels that clusters get by majority vote, *matched* that of the best one-to-one match of clusters
-and classes; NMI is by the larger entropy; all in percent, means over sets. Wins, ties and losses
-count sets by ACC (a tie is less than {level:g} point), p is of Wilcoxon's signed rank test over
-sets of ACC + NMI + ARI, both against the same baseline; *worst* is the largest loss of ACC to
-k-means of X on any set. *Smoothing* is X averaged over each sample and its 5 nearest, twice, then
-k-means; with a *fence* samples farther from the median than so many deviations have no say.
-scikit-learn's NMF sees features moved to a least value of zero; Gaussian mixtures see as many
-leading directions as there are samples for.
+{sets} data sets, {runs} random subsets of 90 % each, as many clusters as classes; all scores in
+percent, means over sets.
+
+- *ACC* uses the labels that clusters get by majority vote, *matched* the best one-to-one match of
+  clusters and classes. *NMI* is divided by the larger entropy.
+- *Against* a baseline: sets won, tied and lost by ACC (a tie is less than {level:g} point), and p
+  of Wilcoxon's signed-rank test over sets of ACC + NMI + ARI.
+- *Worst* is the largest loss of ACC to k-means of X on any set.
+- *Smoothing* averages each sample of X with its 5 nearest, twice, and then runs k-means; with a
+  *fence*, samples farther from the median than so many deviations are left out of the averages and
+  centres.
+- scikit-learn's NMF is given features shifted to a minimum of zero; Gaussian mixtures are given as
+  many leading directions as there are samples for.
 """
 _OUTLIERS = """\
 ## Clusters of data with outliers
 
-Of {share:.0f} % of the samples outliers are made: {kinds}. ACC of the others, means over sets.
+{share:.0f} % of the samples are made outliers: {kinds}.
+
+ACC of the other samples, means over sets:
 """
 _CHOICES = """\
-## Strength and reading
+## Strength and metric
 
-ACC / NMI / ARI, means over the clean sets, and in brackets the largest loss of ACC to k-means of X
-on any set. *Codes* are k-means of V (the paper's procedure), *reconstructions* k-means of V(UᵀU)^½,
-which is that of V Uᵀ; *refined* is `refine=True`. Strength *auto* is in proportion to what of a set
-can be explained, *× 2* twice that. The default is auto, reconstructions, refined.
+How much depends on the strength, and on what k-means is applied to. ACC / NMI / ARI, means over
+the clean sets, and in brackets the largest loss of ACC to k-means of X on any set. *Codes* is
+k-means of V (the paper's procedure); *reconstructions* is k-means of V(UᵀU)^½, which is the same as
+that of V Uᵀ; *refined* is `refine=True`. Strength *auto* is in proportion to what can be explained
+of a set, *× 2* is twice that. The default is auto, reconstructions, refined.
 """
 _COLLECTION = """\
-## Sets that had no say
+## Held-out sets
 
-Labelled sets that packages of Python and R carry: genes, spectra, time series, speech, texts and
-small tables (`benchmarks/panel/collection.py` says which, and how to install them). They were
-collected when all of the package was as it is, and parted in two by their names, not by what is in
-them: half A may be looked at by who wants to change something, half B is scored when that is done.
-{runs} subsets of each, the first of them with outliers as above, for which ACC is of the others;
-*lost* counts sets with more than {large:g} points of ACC less than k-means of X, and names them.
+Labelled sets from packages of Python and R: genes, spectra, time series, speech, texts and small
+tables (`benchmarks/panel/collection.py` lists them and says how to install them). They were
+collected after all choices had been made, and split in two by their names, not by their content:
+half A may be used to try changes; half B is scored when a change is done.
 
-One thing was tried: samples as they are instead of reconstructions with what neighbours share of
-the rest, drawn in beyond 1.5 times what is usual. It was better on half A, mostly by one set, but
-neither on half B nor on the panel, worse with outliers, and was not taken.
+{runs} subsets of each; the first of them also with outliers as above, where ACC is that of the
+other samples. *Lost* counts and names the sets with more than {large:g} points of ACC less than
+k-means of X.
+
+One change was tried: to cluster the samples as they are, drawn in beyond 1.5 times the
+usual distance, instead of reconstructions with what neighbours share of the rest. It was better on
+half A, mostly because of one set, but neither on half B nor on the panel, and worse with outliers.
+It was not adopted.
 """
 _LEFT_OUT = """\
-Leaving sets out: for each set what has the largest ACC + NMI + ARI on the other sets is chosen, and
+Leaving sets out: for each set, the choice with the largest ACC + NMI + ARI on the other sets is
 scored on this one.
 """
 
@@ -174,7 +184,7 @@ def _left_out(clean: pd.DataFrame, model: str, reading: str) -> str:
         f"{name.removeprefix(f'{model}, ').removesuffix(f', {reading}')} ({count} of {len(chosen)})"
         for name, count in counts.items()
     )
-    what = f"strength, for {reading}" if reading else "strength and reading"
+    what = f"strength, for {reading}" if reading else "strength and metric"
     return f"- `{model}`, {what}: {_triple(scored.mean())}; chosen were {picks}."
 
 

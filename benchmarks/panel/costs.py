@@ -26,13 +26,17 @@ _SHORT = 0.01
 _PAGE = """\
 ## What it costs
 
-`FactorKMeans` takes {clusters:.2f} times the processor seconds of the bare fit (median over the
-sets; largest {most:.2f}, {where}), {long:.2f} times where a fit takes more than {short:g} ms
-(largest {most_long:.2f}); beside shorter fits it takes {fixed:.1f} ms. With outlier scores it is
-{scores:.1f} times (largest {most_scores:.1f}, {where_scores}). scikit-learn's `KMeans` with ten
-starts takes {peer:.1f} times what `FactorKMeans` takes without scores (median; least {least:.1f},
-{where_least}).
-One thread, all in turn, the least of {rounds} rounds (`python -m benchmarks.panel --costs`).
+Compared with the bare fit, in processor seconds (medians over the sets):
+
+- `FactorKMeans` takes {clusters:.2f} times as long (at most {most:.2f}, {where}); where a fit takes
+  more than {short:g} ms, {long:.2f} times (at most {most_long:.2f}). To shorter fits it adds
+  {fixed:.1f} ms.
+- With outlier scores it takes {scores:.1f} times as long (at most {most_scores:.1f},
+  {where_scores}).
+- scikit-learn's `KMeans` with ten starts takes {peer:.1f} times as long as `FactorKMeans` without
+  scores (at least {least:.1f}, {where_least}).
+
+On one thread, all in turn, the fastest of {rounds} rounds (`python -m benchmarks.panel --costs`).
 """
 
 

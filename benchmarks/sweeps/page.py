@@ -19,27 +19,28 @@ _NOISY = 0.2
 _METHOD = f"""\
 # Which constants matter?
 
-Made by `python -m benchmarks.constants`; every measurement is a row of
-[constants.csv](constants.csv), and this page is made from those alone.
+The thresholds and other constants inside the package, and what difference each of them makes. The
+page is made by `python -m benchmarks.constants`; every measurement is a row of
+[constants.csv](constants.csv).
 
-Each constant is set to other values, one constant at a time, with everything else as it is. The
-fits of all values take turns in a process, again and again, and the best time of each counts; the
-present value takes part twice, and the difference of its two times is the noise. Constants that
-compiled code is made with have a process for each value, compiled before, and these take turns in
-the same way (`apart` in the rows). Times are of whole fits with default settings and a given graph,
-relative to the present value, on one thread of the processor and on two of the clock; so are the
-objectives at their ends: below 1 is better in both. The constants of the clusters are judged by
-the accuracy of `FactorKMeans` on labelled data, clean and with a fifth of outliers, relative to the
-present value (above 1 is better),
-the scales of the losses by the error of the reconstruction of the samples that are no outliers
-where a fifth are, relative to that of `L21SemiNMF` (below 1 is better); both are means over data
-sets and {SEEDS} seeds.
+**How to read the table.** Each constant is set to other values, one constant at a time.
+A constant *matters for speed* if some value on some data set takes longer or shorter by more than
+{100 * _TIME:.0f} % and by more than twice the noise, in both halves of the rounds. It *matters for
+results* if an objective differs by more than {100 * _OBJECTIVE:.1f} %, or a mean accuracy or error
+by more than {100 * _SCORE:.0f} %. Where twice the noise is more than {100 * _NOISY:.0f} % on some
+data set and no difference exceeds it, the constant *cannot be told from noise*.
 
-The verdict is by rule: a constant *matters for speed* if some value on some data set takes longer
-or shorter by more than {100 * _TIME:.0f} % and by more than twice the noise, in both halves of the
-rounds, *for results* if an objective differs by more than {100 * _OBJECTIVE:.1f} %, or a mean
-accuracy or error by more than {100 * _SCORE:.0f} %. Where twice the noise is more than
-{100 * _NOISY:.0f} % on some data set, and nothing is beyond it, nothing is said.
+**Times** and **objectives** are relative to the present value: below 1 is better. They are those of
+whole fits with default settings and a given graph, in processor time on one thread and in
+wall-clock time on two. The fits of all values take turns in a process, again and again, and the
+best time of each counts. The present value takes part twice, and the difference of its two times is
+the noise. Constants that are compiled in have a process for each value, compiled beforehand, and
+these processes take turns in the same way (`apart` in the rows).
+
+**Accuracy** judges the constants of the clusters: that of `FactorKMeans` on labelled data, clean
+and with a fifth of outliers, relative to the present value (above 1 is better). **Error** judges
+the scales of the losses: how badly the other samples are reconstructed where a fifth are outliers,
+relative to `L21SemiNMF` (below 1 is better). Both are means over data sets and {SEEDS} seeds.
 """
 
 

@@ -182,7 +182,8 @@ def chosen_parts(talk: Talk, table: Table, choice: o.Choice) -> tuple[o.Choice, 
         found = choose_components(X, random_state=choice.seed, callback=step)
     low, high = found.interval
     talk.say(
-        f"-k auto: {found.reason}" + (f" From {low} to {high} do as well." if high > low else "")
+        f"-k auto: {found.reason}"
+        + (f" Anything from {low} to {high} does about as well." if high > low else "")
     )
     if found.warning:
         talk.warn(found.warning)

@@ -74,7 +74,7 @@ class Approximate:
         if self.recall < RECALL:
             warnings.warn(
                 f"Only {self.recall:.0%} of the {n_neighbors} nearest neighbours of a sample were "
-                f'found, and {RECALL:.0%} were looked for. graph="knn" searches exactly.',
+                f'found; the aim is {RECALL:.0%}. graph="knn" searches exactly.',
                 UserWarning,
                 stacklevel=2,
             )

@@ -17,13 +17,8 @@ from ..data.features import features_of, leading_directions
 from ..graph.index import DIRECTIONS, NeighbourIndex
 
 __all__ = [
-    "Averages",
-    "coordinates",
-    "geometric_median",
-    "lengths",
-    "means_by_label",
-    "nearest_links",
-]
+    "Averages", "coordinates", "geometric_median", "lengths", "means_by_label", "nearest_links",
+]  # fmt: skip
 
 # Steps to the middle: as many as it takes to be among copies of a sample that are most of the data,
 # unless one is shorter than such a share of the usual distance from it.

@@ -232,7 +232,8 @@ class FactorKMeans(
                 if n_clusters > 1 and getattr(factorizer, "n_active_", 1) == 0:
                     warnings.warn(
                         "No part is in use, because the penalties cost more than parts explain, "
-                        "and clusters are not of codes. Choose a smaller strength.",
+                        "so all codes are zero and say nothing about clusters. Choose a smaller "
+                        "strength.",
                         ConvergenceWarning,
                         stacklevel=2,
                     )

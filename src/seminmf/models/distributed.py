@@ -149,7 +149,7 @@ class DaskFit:
         if unit != 1:
             raise ValueError(
                 f"X has entries up to {max(-low, high):g} in absolute value, and a Dask array is "
-                f"not brought to another size. Rescale X, for example X / {unit:g}."
+                f"not rescaled automatically. Rescale X, for example X / {unit:g}."
             )
         # One number for each sample comes here for their typical length.
         self.plan = settings.first_plan(engine.brought(engine.squares), share, settings.loss)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -108,15 +109,15 @@ def _check_table(X: Any) -> None:
             where = "" if name is None else f", in column {name!r}"
             raise TypeError(
                 f"X has to be made of numbers, and is not{where}: it has values of type {kind}. "
-                "Leave out what is none, or turn it into numbers before."
+                "Leave out what is not a number, or convert it first."
             )
     fills = [getattr(kind, "fill_value", None) for kind in kinds]
     if None not in fills:  # else pandas makes a dense array of it
         for name, fill in zip(names, fills, strict=True):
             if fill != 0:
                 raise ValueError(
-                    f"X is a sparse table, and what is not stored in column {name!r} stands for "
-                    f"{fill} and not for 0: pass X.sparse.to_dense()."
+                    f"X is a sparse table whose column {name!r} has {fill} instead of 0 where "
+                    "nothing is stored: pass X.sparse.to_dense()."
                 )
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
@@ -147,8 +148,8 @@ def _numbers(name: str, values: Any) -> Iterator[None]:
         where = f", in column {others[0]!r}" if others else ""
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
-            f"{name} has to be made of numbers, and is not{where}: {error} Leave out what is none, "
-            "or turn it into numbers before."
+            f"{name} has to be made of numbers, and is not{where}: {error} Leave out what is not a "
+            "number, or convert it first."
         ) from error
 
 
@@ -272,7 +273,7 @@ def check_weights(sample_weight: Any, X: Any) -> FloatArray | None:
     # Of the samples only their number matters, which no source has to be read for.
     rows = np.broadcast_to(np.zeros(1), (X.shape[0], 1))
     with _numbers("sample_weight", sample_weight):
-        if np.ndim(sample_weight) == 0:  # at which scikit-learn does not look
+        if isinstance(sample_weight, Number):  # at which scikit-learn does not look
             sample_weight = np.full(X.shape[0], sample_weight)
         weights: FloatArray = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True

@@ -98,7 +98,7 @@ class Trained:
             if 0 < value < inf and not 0 < value * size < inf:
                 raise ValueError(
                     f"{name} is beyond the range of float64 in the units of X. Rescale X, for "
-                    f"example X / {unit:g}, or what beta or sample_weight are given."
+                    f"example X / {unit:g}, or choose another beta or sample_weight."
                 )
         solution.history = [value * scale for value in solution.history]
         solution.problem = replace(solution.problem, loss=solution.problem.loss.in_units(1 / unit))

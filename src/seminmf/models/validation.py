@@ -201,8 +201,8 @@ def check_strength_of_penalty(name: str, value: float, dtype: Any) -> None:
     """That of a penalty on the codes: it has no unit, and one that is too small does no harm."""
     if value >= MOST_APART[dtype.itemsize][1]:
         raise ValueError(
-            f"{name}={value:g} is out of all proportion: of 1 on, hardly any code is left. Take a "
-            "smaller one."
+            f"{name}={value:g} is out of all proportion: from 1 on, hardly any code is left. Take "
+            "a smaller one."
         )
 
 

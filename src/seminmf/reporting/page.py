@@ -19,12 +19,12 @@ from .summary import Row, select
 Rows = dict[str, list[Row]]
 
 _OTHER_K = (
-    "GR SNF is outside where k is not the one at which its α and β were chosen. With the default "
-    "strength (the table of defaults below) it is not: the pair is at fault."
+    "GR SNF is outside only at a k other than the one at which its α and β were chosen. With the "
+    "default strength (the table of defaults below) it is not outside, so the pair is the reason."
 )
 _CLOSER_FIT = (
-    "SNF fits better by coordinate descent (on average a lower J) and clusters worse: without a "
-    "graph a closer fit is no better clustering, and 500 multiplicative iterations stop early."
+    "By coordinate descent SNF fits better (a lower J on average) and clusters worse: without a "
+    "graph a closer fit is not a better clustering, and 500 multiplicative iterations stop early."
 )
 # What was found out about cells that do not agree with the paper, by solver, data set and model;
 # more in docs/reproduction.md.
@@ -46,9 +46,9 @@ def results_document(rows: Rows) -> Document:
             "Semi-Nonnegative Matrix Factorization for Data Reduction” (Rhodes, Jiang, Jiang), "
             "run again, and some experiments of our own. Scores are in percent, means ± standard "
             "deviations over runs on a random 90 % of the samples.",
-            "Verdicts: “within” is at most max(2 SD of the paper, 1.5 points) away from the "
-            "paper's mean, “better” is above that, “outside” below. "
-            "This page is made from the saved rows alone: seminmf reproduce all makes them again.",
+            "Verdicts: “within” means at most max(2 SD of the paper, 1.5 points) away from the "
+            "paper's mean, “better” means above that, “outside” below. "
+            "This page is made from saved rows alone; seminmf reproduce all makes them again.",
         ],
         sections,
     )
@@ -221,7 +221,7 @@ _SECTIONS: tuple[Callable[[Rows], list[Section]], ...] = (
     _drawn(
         "digits-uspst",
         "Reconstructed digits",
-        "15 digits of USPST with noise of deviation 0.30, as three models give them back",
+        "15 digits of USPST with noise of deviation 0.30, as three models reconstruct them",
         images.digits,
     ),
     _grids,

@@ -82,7 +82,7 @@ def _tiles(found: Any, n: int, m: int) -> str:
         ),
     ]
     if choice is not None:
-        tiles.append(("outliers", count(choice.n_outliers), "had no say"))
+        tiles.append(("outliers", count(choice.n_outliers), "ignored in the choice"))
     if found.stability_ is not None:
         low, high = found.stability_.interval
         note = f"{number(low, 2)} to {number(high, 2)}, between subsamples"
@@ -108,7 +108,7 @@ def _number(found: Any) -> Section | None:
         return (
             "parts",
             "Parts and strength",
-            lead("Scores by the labels that were given, best first.")
+            lead("Scores by the labels given, best first.")
             + table("The best of the grid", ["parts", "strength", "score"], rows),
         )
     numbers, error, se = (
@@ -116,14 +116,14 @@ def _number(found: Any) -> Section | None:
     )
     used = f"{count(choice.n_samples_used)} samples of {count(choice.n_features_used)} features"
     words = (
-        "Blocks of samples × features are left out and foretold from the rest. With too few parts "
-        "something is missing; with too many, codes follow the noise. The band is one standard "
-        "error of the difference to the best; numbers in the shaded range are within two of them. "
-        f"{used} took part."
+        "Blocks of samples × features are left out and predicted from the rest. With too few parts "
+        "something is missing; with too many, the codes follow the noise. The band is one standard "
+        "error of the difference to the best; the numbers in the shaded range are within two of "
+        f"them. {used} were used."
     )
     drawn = Curve(
         numbers.astype(float), error, [count(value) for value in numbers], "number of parts",
-        "error of left out blocks", band=se, chosen=choice.n_components, span=choice.interval,
+        "error of left-out blocks", band=se, chosen=choice.n_components, span=choice.interval,
     )  # fmt: skip
     low, high = choice.interval
     facts = [
@@ -132,8 +132,8 @@ def _number(found: Any) -> Section | None:
         ("as good as the best", f"{low} to {high}" if high > low else f"{low} alone"),
     ]
     note = (
-        "This is the number of parts that samples are sums of. It is not the number of classes: "
-        "nothing is known that finds that without labels."
+        "This is the number of parts that the samples are sums of. It is not the number of "
+        "classes: no method is known that finds those without labels."
     )
     return "parts", "How many parts", lead(words) + reading(curve(drawn), facts) + lead(note)
 
@@ -155,10 +155,9 @@ def _strength(found: Any) -> Section:
         chosen=chosen, counts=True,
     )  # fmt: skip
     words = (
-        "Only the product of the two penalties matters, so that all there is to choose is one "
-        "number. More strength makes codes of neighbours more alike and switches parts off. "
-        "Without labels the strength is not chosen by these curves: they show what another would "
-        "give."
+        "Only the product of the two penalties matters, so there is one number to choose. More "
+        "strength makes the codes of neighbours more alike and switches parts off. Without labels "
+        "the strength is not chosen by these curves: they show what another one would do."
     )
     best = found.best_estimator_
     facts = [
@@ -203,9 +202,9 @@ def _growing(found: Any, X: Any, shape: tuple[int, int] | None) -> Section:
             f'<span class="aside">{rest}</span></h3><ul class="parts images">{cards}</ul>'
         )
     words = (
-        "Each row begins with the parts of the row above it and adds new ones, so that one can see "
-        "where parts split, and from which number on new ones look like noise. Fits by least "
-        "squares, without a graph."
+        "Each row starts from the parts of the row above it and adds new ones. So you can see "
+        "where parts split, and from which number on new ones look like noise. These are fits by "
+        "least squares, without a graph."
     )
     return "growing", "Parts as their number grows", lead(words) + "".join(rows)
 
@@ -243,8 +242,8 @@ def _steady(found: Any) -> Section | None:
         judged = "switched off" if np.isnan(value) else "yes" if value >= _STEADY else "no"
         rows.append([f"part {j}", percent(float(share[j])), number(float(value), 2), judged])
     words = (
-        f"The model was fitted to {len(about.labels)} random subsamples. Clusters of two of them "
-        f"agree by {number(about.agreement, 2)} (adjusted Rand index; {number(low, 2)} to "
+        f"The model was fitted to {len(about.labels)} random subsamples. The clusters of two of "
+        f"them agree by {number(about.agreement, 2)} (adjusted Rand index; {number(low, 2)} to "
         f"{number(high, 2)} with 95 % confidence); the cophenetic correlation is "
         f"{number(about.cophenetic, 2)}. A part is stable if its mean cosine with its partners in "
         f"the subsamples is at least {_STEADY:g}; the others are one explanation among several."

@@ -136,7 +136,7 @@ class _Cut:
         if A.min() == A.max():
             raise ValueError(
                 "X is constant where a block of samples and features is left out: there is nothing "
-                "to foretell it from. Leave out features that are constant or nearly so, or take "
+                "to predict it from. Leave out features that are constant or nearly so, or take "
                 "fewer folds."
             )
         return cls(A, X[inside][:, ~across], C, X[~inside][:, ~across])

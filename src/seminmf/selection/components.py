@@ -29,7 +29,7 @@ from .work import Step, Work, working
 # If nobody says how many parts there may be: so many first, and then more as long as that is not
 # enough, up to the second number.
 _USUAL_MOST, _LIMIT = 20, 60
-_SCREENING, _FORETELLING = "samples that nothing foretells", "numbers of parts"
+_SCREENING, _FORETELLING = "samples that nothing predicts", "numbers of parts"
 
 
 def choose_components(

@@ -14,7 +14,7 @@ from .blocks import Blocks
 # So many standard errors from the best number of parts is the interval.
 _INTERVAL = 2.0
 _NOTHING = (
-    "Left out blocks are foretold by parts no better than by zeros: there may be no parts at all, "
+    "Parts predict left-out blocks no better than by zeros: there may be no parts at all, "
     "only noise."
 )
 # Of what the most parts foretell better than the fewest.
@@ -126,48 +126,49 @@ def _crossed_error(beyond: FloatArray) -> FloatArray:
 
 def _reason(chosen: int, best: int, numbers: Any, error: FloatArray, outliers: int) -> str:
     parts = f"{chosen} part{'s' * (chosen != 1)}"
-    foretell = "foretells" if chosen == 1 else "foretell"
+    predict = "predicts" if chosen == 1 else "predict"
     compared = (
-        f"{foretell} left out blocks best"
+        f"{predict} left-out blocks best"
         if chosen == best
-        else f"{foretell} left out blocks as well as {best}, within a standard error"
+        else f"{predict} left-out blocks as well as {best}, within one standard error"
     )
+    were = "was" if outliers == 1 else "were"
     far = (
-        f"; {outliers:,} sample{'s' * (outliers != 1)} that nothing foretells had no say"
+        f"; {outliers:,} sample{'s' * (outliers != 1)} that nothing predicts {were} ignored"
         if outliers
         else ""
     )
     more = ""
     if chosen == numbers[-1]:
         few = numbers[np.flatnonzero(error[0] - error >= _MOST_OF_IT * (error[0] - error.min()))[0]]
-        more = f" {chosen} is the most that was tried: the data may support more."
+        more = f" {chosen} is the largest number tried: the data may support more."
         if few < chosen:
-            more += f" {few} have nine tenths of what {chosen} gain over {numbers[0]}."
+            more += f" {few} achieve nine tenths of what {chosen} gain over {numbers[0]}."
     return f"{parts} {compared}{far}.{more}"
 
 
 def _warning(numbers: list[int], low: int, high: int, n_features: int) -> str:
     if (low, high) == (numbers[0], numbers[-1]):
         return (
-            f"From {low} to {high} parts, all that were tried, foretell about as well: the data do "
-            "not tell how many there are."
+            f"All numbers tried, from {low} to {high} parts, predict about equally well: the data "
+            "do not tell how many there are."
         )
     if high == numbers[-1] and _FEATURES_PER_PART * high >= n_features:
         return (
             f"The interval reaches {high}, the largest number tried, and {n_features} features "
-            "hardly tell more parts apart: take it for a lower bound."
+            "can hardly tell more parts apart: take the number as a lower bound."
         )
     if high == numbers[-1]:
         return (
             f"The interval reaches {high}, the largest number tried: there may be more parts. Try "
-            "larger numbers. Where the error falls on and on, as for images, there is no number to "
-            "find, and as many parts are right as are worth looking at."
+            "larger numbers. Where the error keeps falling, as for images, there is no number to "
+            "find: take as many parts as you want to look at."
         )
     if low == numbers[0] and low > 1:
         return (
-            f"The interval reaches {low}, the smallest candidate: there may be fewer parts, or "
+            f"The interval reaches {low}, the smallest number tried: there may be fewer parts, or "
             "none. Try smaller numbers."
         )
     if high > 2 * low:
-        return f"The evidence is weak: anything from {low} to {high} parts foretells as well."
+        return f"Anything from {low} to {high} parts predicts about as well."
     return ""

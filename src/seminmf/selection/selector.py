@@ -234,10 +234,10 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             sure = f" (anything from {low} to {high} does about as well)" if high > low else ""
             words = [f"{self.choice_.reason[:-1]}{sure}."]
             left_open = best.strength == "auto"
-            came = "in proportion to what these parts can explain" if left_open else "the one given"
+            came = "follows from what these parts can explain" if left_open else "is the one given"
             words.append(
-                f"Strength {strength:.3g} is {came}: without labels no rule is known that reliably "
-                "comes nearer to the best."
+                f"Strength {strength:.3g} {came}: without labels no rule is known that reliably "
+                "does better."
             )
             if self.choice_.warning:
                 doubts.append(self.choice_.warning)
@@ -254,11 +254,11 @@ class SemiNMFSelector(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             agreed, steady = self.stability_.agreement, self.stability_.part_stability
             recur = int((steady >= _RECUR).sum())
             words.append(
-                f"Clusters of {len(self.stability_.labels)} fits to subsamples agree by "
+                f"The clusters of {len(self.stability_.labels)} fits to subsamples agree by "
                 f"{agreed:.2f} (adjusted Rand index), and {recur} of {k} parts are found again."
             )
             if agreed < _AGREE:
-                doubts.append(f"Clusters of subsamples agree little ({agreed:.2f}).")
+                doubts.append(f"The clusters of subsamples agree little ({agreed:.2f}).")
         self.reason_ = " ".join(words)
         self.doubts_ = doubts
         if doubts:

@@ -90,8 +90,9 @@ def scores_by_parts(X: Any, fitted: Fitted) -> FloatArray:
     scores = np.where(scores > least, scores, 0)
     if not scores.any():
         warnings.warn(
-            "All outlier scores are rounding: the parts foretell every sample, as they do with as "
-            "many parts as features. Take fewer, or a model with a graph, which asks neighbours.",
+            "All outlier scores are rounding errors: the parts predict every sample, as they do "
+            "with as many parts as features. Take fewer parts, or a model with a graph, which can "
+            "predict from neighbours instead.",
             UserWarning,
             stacklevel=5,
         )
