@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 
 import seminmf
-from helpers import CLASSES, cone, data
+from helpers import CLASSES, cone, converging_or_not, data
 from seminmf import FactorKMeans, L21SemiNMF, RobustSemiNMF, SemiNMF, outlier_threshold
 from seminmf.data.distances import Errors
 from seminmf.datasets import add_outliers
@@ -105,6 +105,18 @@ def test_scores_that_are_nothing_but_rounding_are_told() -> None:
     exact[:3] += 5 * data(3, 8, 1)
     scores = SemiNMF(3).fit(exact).outlier_scores(exact)
     assert set(scores.argsort()[-3:]) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(300, 3, 1), (300, 3, 2), (300, 3, 3), (300, 10, 10)])
+@pytest.mark.parametrize("name", ["NMF", "SemiNMF", "L21SemiNMF"])
+def test_false_alarms_of_few_and_many_parts(name: str, n: int, m: int, k: int) -> None:
+    """Between as many parts as features nothing is left of half of the samples but rounding."""
+    for seed in range(3):
+        X = np.random.default_rng(seed).normal(size=(n, m))
+        X -= X.min() if name == "NMF" else 0
+        with converging_or_not():
+            scores = model(name, k, False).fit(X).outlier_scores(X)
+        assert (scores > outlier_threshold(scores)).mean() < 0.01
 
 
 @pytest.mark.parametrize("shape", [(60, 8), (20, 50)])
@@ -329,6 +341,10 @@ def test_the_threshold_finds_many_outliers_and_few_others() -> None:
         assert beyond[:600].mean() <= 0.02
     assert outlier_threshold(np.append(np.zeros(60), [1.0, 2.0])) == 2.0
     assert outlier_threshold([3.0]) == 3.0
+    assert outlier_threshold(np.zeros(5)) == 0.0
+    # Who is foretold exactly says nothing of how far others are off.
+    some = outlier_threshold(ordinary[:300])
+    assert outlier_threshold(np.append(ordinary[:300], np.zeros(290))) == some
 
 
 DISTRIBUTIONS = {

@@ -272,10 +272,11 @@ def averaged(values: Array, neighbours: list[Any]) -> Array:
     ])  # fmt: skip
 
 
-def test_averages_by_plain_loops() -> None:
-    model = random_fit(12, k=3)
+@pytest.mark.parametrize(("n", "most"), [(20, 5), (12, 3)])
+def test_averages_by_plain_loops(n: int, most: int) -> None:
+    """Of two clusters: neighbours, the nearest of five, are no more than half of one."""
+    model = random_fit(n, k=3)
     X = model._projector.index.samples
-    neighbours = [np.flatnonzero(row) for row in model._links.toarray()]
     # Nine features are looked at along six directions.
     reading, found = Reading.of(model, model.codes_, 2, "reconstruction", True)
     assert reading.directions is not None
@@ -283,13 +284,18 @@ def test_averages_by_plain_loops() -> None:
     assert reading.middle is not None
     assert 0 < reading.rest < 1
     features = X @ reading.directions
+    away = pairwise_distances(features)
+    neighbours = [
+        sorted(np.flatnonzero(row), key=lambda j, i=i: away[i, j])[:most]
+        for i, row in enumerate(model._links.toarray())
+    ]
     described = model.codes_ @ model.components_ @ reading.directions
     shares = reading.middle.shares(features, averaged(features, neighbours), 0.0)
     np.testing.assert_allclose(found.shares, shares, rtol=1e-14)
     # Of what the parts leave out counts what neighbours share.
     left = shares * (features - described)
     before, after = (left**2).sum(), (averaged(left, neighbours) ** 2).sum()
-    np.testing.assert_allclose(reading.rest, (6 * after - before) / 5 / after)
+    np.testing.assert_allclose(reading.rest, ((most + 1) * after - before) / most / after)
     places = described + reading.rest * (features - described)
     first = values = reading.middle.drawn_in(places, shares)
     for _ in range(2):
@@ -336,12 +342,24 @@ def test_clusters_are_better() -> None:
     assert np.mean(scores[True]) > np.mean(scores[False]) + 0.02
 
 
-@pytest.mark.parametrize(("n_clusters", "expected"), [(66, "averaged"), (67, "none")])
+@pytest.mark.parametrize(("n_clusters", "expected"), [(200, "averaged"), (201, "none")])
 def test_neighbourhoods_as_large_as_clusters(n_clusters: int, expected: str) -> None:
-    """With fewer than 6 samples in a cluster averages over 6 would reach into others."""
+    """With fewer than two samples in a cluster averages over two would reach into others."""
     X = digits()[0]
     found = FactorKMeans(L21SemiNMF(8), n_clusters, random_state=0).fit(X)
     assert found.refinement_ == expected
+    assert len(set(found.labels_)) == n_clusters
+
+
+def test_few_samples_of_many_classes() -> None:
+    """In much noise few parts are left standing; what they leave out separates the clusters."""
+    y, scores = np.arange(30) % 8, []
+    for draw in range(10):
+        rng = np.random.default_rng(draw)
+        X = rng.uniform(-1, 1, (8, 700))[y] + 2 * rng.normal(size=(30, 700))
+        labels = FactorKMeans(L21SemiNMF(8), random_state=0).fit_predict(X)
+        scores.append(adjusted_rand_score(y, labels))
+    assert np.mean(scores) > 0.3
 
 
 def test_copies_of_samples() -> None:

@@ -47,8 +47,9 @@ def outlier_threshold(scores: ArrayLike) -> float:
 
     Of lengths of normal, uniform or Laplace errors less than one in 100 lies beyond, of fewer than
     100 samples less than two. Of most labelled sets without outliers none lies beyond, of some many
-    do, as those of a small class far from the others: see the page on outliers. Where half of the
-    scores are the same, nothing is known about the others, and the threshold is the largest score.
+    do, as those of a small class far from the others: see the page on outliers. Zeros, of samples
+    that are foretold exactly, say nothing of how far others are off. Where half of the others are
+    the same, nothing is known about the rest, and the threshold is the largest score.
 
     Parameters
     ----------
@@ -76,7 +77,10 @@ def outlier_threshold(scores: ArrayLike) -> float:
             "scores must be finite numbers, one per sample, as outlier_scores returns them; got an "
             f"array of shape {np.shape(scores)}."
         )
-    roots, n = np.cbrt(np.sort(values)), len(values)
+    values = np.sort(values[values > 0])
+    if not len(values):
+        return 0.0
+    roots, n = np.cbrt(values), len(values)
     middle, deviation = shortest_half(roots)
     if deviation <= _EXACT * np.abs(roots).max():
         return float(values.max())

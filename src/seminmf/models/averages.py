@@ -16,7 +16,9 @@ from ..data import divided, unit_of
 from ..data.features import features_of, leading_directions
 from ..graph.index import DIRECTIONS, NeighbourIndex
 
-__all__ = ["Averages", "coordinates", "geometric_median", "lengths", "means_by_label"]
+__all__ = [
+    "Averages", "coordinates", "geometric_median", "lengths", "means_by_label", "nearest_links",
+]  # fmt: skip
 
 # The most steps to the geometric median, enough to reach copies of one sample that are most of the
 # data. It ends earlier after a step shorter than this share of the usual distance from it.
@@ -81,6 +83,20 @@ def geometric_median(places: FloatArray) -> FloatArray:
     weights, middle = np.empty(len(places)), np.empty((2, places.shape[1]))
     find_middle(_plain(_in_range(places)[0]), _STEPS, _STILL, weights, *middle)
     return weights
+
+
+def nearest_links(
+    links: sp.csr_array, own: FloatArray, others: FloatArray, most: int | None
+) -> sp.csr_array:
+    """Of the links between samples and others at most so many of each, the shortest."""
+    counts = np.diff(links.indptr)
+    if most is None or most >= counts.max(initial=0):
+        return links
+    rows = np.repeat(np.arange(len(counts)), counts)
+    order = np.lexsort((lengths(own[rows] - others[links.indices]), rows))
+    kept = order[np.arange(len(rows)) - links.indptr[rows] < most]
+    indptr = np.append(0, np.minimum(counts, most).cumsum())
+    return sp.csr_array((links.data[kept], links.indices[kept], indptr), shape=links.shape)
 
 
 @dataclass(frozen=True)

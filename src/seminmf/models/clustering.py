@@ -106,8 +106,8 @@ class FactorKMeans(
     ways. So the distance of two samples is that of their reconstructions, ‖U(v_i − v_j)‖, for every
     factorizer (``metric="reconstruction"``; it is computed as k-means of V(UᵀU)^½). With
     ``refine=True`` neighbours have a say, if the model has found them itself (`GraphSemiNMF` or
-    `L21SemiNMF`, unless ``graph`` is a matrix), and if a sample and its neighbours are no more than
-    there are samples per cluster:
+    `L21SemiNMF`, unless ``graph`` is a matrix): the nearest of them, at most half as many as there
+    are samples per cluster.
 
     - *What the parts leave out* is added along the leading directions in which neighbours were
       searched, as much of it as neighbours have in common: k parts around the origin describe k − 1
@@ -119,7 +119,7 @@ class FactorKMeans(
 
     Without neighbours, samples are drawn in by their distance from the middle alone.
 
-    If classes have hardly more samples than there are neighbours, averages blur them: use
+    Classes that have hardly more samples than that are blurred by averages, beside larger ones: use
     ``refine=False``. The paper's procedure, k-means of V, is ``metric="codes", refine=False``.
 
     Parameters

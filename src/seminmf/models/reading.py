@@ -23,6 +23,9 @@ __all__ = ["CODES", "METRICS", "RECONSTRUCTION", "Middle", "Reading", "Seen", "m
 RECONSTRUCTION, CODES = METRICS = ("reconstruction", "codes")
 # How often samples are averaged: over the neighbours, and the neighbours of the neighbours.
 _ROUNDS = 2
+# Neighbours are at most one in so many of the samples that a cluster has, or averages reach into
+# others: of few samples two and three are level, one and four worse (benchmarks.panel.few).
+_OF_A_CLUSTER = 2
 # Who is c times as far out as is usual is drawn in to this power of c: an outlier five times as far
 # away counts 1.4 times as far, and clusters behind each other stay apart.
 _POWER = 1 / 5
@@ -148,6 +151,9 @@ class Reading:
     """From which places are counted: their squares, which k-means takes, would leave no digit of
     small differences beside a large constant.
     """
+    most: int | None = None
+    """Of so many neighbours at most, the nearest, averages are made; None in older files: of all.
+    """
 
     def __post_init__(self) -> None:
         """What does not fit comes from a file that was changed."""
@@ -178,9 +184,8 @@ class Reading:
     ) -> tuple[Reading, Seen]:
         """The reading, and the samples of the fit."""
         links = getattr(factorizer, "_links", None) if refine else None
-        # Neighbourhoods that are larger than clusters reach into others.
-        if links is not None and (links.shape[0] + links.nnz) * n_clusters <= links.shape[0] ** 2:
-            return cls._with_neighbours(factorizer, codes, links, metric)
+        if links is not None and (most := links.shape[0] // (_OF_A_CLUSTER * n_clusters)):
+            return cls._with_neighbours(factorizer, codes, links, most, metric)
         from .averages import geometric_median, lengths
 
         k = codes.shape[1]
@@ -198,10 +203,10 @@ class Reading:
 
     @classmethod
     def _with_neighbours(
-        cls, factorizer: Any, codes: FloatArray, links: sp.csr_array, metric: str
+        cls, factorizer: Any, codes: FloatArray, links: sp.csr_array, most: int, metric: str
     ) -> tuple[Reading, Seen]:
-        """Along the directions in which neighbours were looked for."""
-        from .averages import Averages, coordinates, geometric_median, lengths
+        """Along the directions in which neighbours were looked for, by so many of them at most."""
+        from .averages import Averages, coordinates, geometric_median, lengths, nearest_links
 
         projector, n, k = factorizer._projector, links.shape[0], codes.shape[1]
         # Copies of a sample are one vertex of the graph.
@@ -212,6 +217,7 @@ class Reading:
             own = np.empty((n, k), codes.dtype)
             own[member] = codes
         features, directions = coordinates(projector.index, k, projector.unit)
+        links = nearest_links(links, features, features, most)
         averages, weights = Averages.over(links, copies), geometric_median(features)
         home = weights @ features
         away, gaps = lengths(features - home), lengths(features - averages(features, features))
@@ -234,6 +240,7 @@ class Reading:
         return cls._around(
             rounds[-1][member].astype(np.float64), shares[member], metric=metric, root=root,
             middle=middle, rest=rest, directions=directions, features=features, rounds=rounds,
+            most=most,
         )  # fmt: skip
 
     @classmethod
@@ -264,7 +271,7 @@ class Reading:
         return codes, self.middle.drawn_in(places, self.middle.shares(places, None, residuals))
 
     def _among_neighbours(self, factorizer: Any, X: Any) -> tuple[FloatArray, FloatArray]:
-        from .averages import Averages
+        from .averages import Averages, nearest_links
 
         assert self.rounds is not None
         # Neighbours are those that the codes are tied to; training samples have their averages.
@@ -274,11 +281,14 @@ class Reading:
         found[~new] = self.rounds[-1][placed.known[~new]]
         if not new.any():
             return codes, found
-        averages, values = Averages.over(placed.links, np.ones(new.sum())), codes[new]
-        if self.features is not None and self.middle is not None:
+        links, values = placed.links, codes[new]
+        if self.features is not None:
             from ..data.features import features_of
 
             features = features_of(X[new], self.directions)
+            links = nearest_links(links, features, self.features, self.most)
+        averages = Averages.over(links, np.ones(new.sum()))
+        if self.features is not None and self.middle is not None:
             shares = self.middle.shares(features, averages(features, self.features), 0.0)
             values = _places(values, features, self.root, self.rest)
             values = self.middle.drawn_in(values, shares)

@@ -45,8 +45,8 @@ _FAR = 3.0
 _TRIED, _TRIED_NUMBERS, _COPIES = 200, 2**16, 50
 # They are the same each time.
 _SEED = 0
-# Errors that are such a share of the usual distance from the middle are those of rounding: as many
-# parts as features foretell anything.
+# Errors that are such a share of the usual distance from the middle are of rounding, and taken for
+# zero: as many parts as features foretell all between them.
 _EXACT = {8: 1e-7, 4: 1e-3}
 
 
@@ -85,9 +85,10 @@ def _by_neighbours(X: Any, index: NeighbourIndex) -> Errors:
 
 def scores_by_parts(X: Any, fitted: Fitted) -> FloatArray:
     """Residuals of all samples of a training set, each by parts that have not seen it."""
-    trusted, usual = _near_the_middle(X)
+    trusted, least = _near_the_middle(X)
     scores = held_out(X, fitted, trusted)[1].lengths
-    if scores.max() <= _EXACT[X.dtype.itemsize] * usual:
+    scores = np.where(scores > least, scores, 0)
+    if not scores.any():
         warnings.warn(
             "All outlier scores are rounding errors: the parts predict every sample, as they do "
             "with as many parts as features. Take fewer parts, or a model with a graph, which can "
@@ -103,14 +104,14 @@ def refer(X: Any, fitted: Fitted, index: NeighbourIndex, links: sp.csr_array | N
 
     ``index`` is of all of them; ``links`` are the neighbours that the fit found, if it knows them.
     """
-    trusted, usual = _near_the_middle(X)
+    trusted, least = _near_the_middle(X)
     basis, foretold = held_out(X, fitted, trusted)
     ways: list[tuple[Errors, NeighbourIndex | None]] = []
     if trusted.sum() > 1 and index.n_neighbors > 0:
         found, index = index, _index_of(index, trusted)
         near = _neighbours(X, trusted, index, links if index.recipe is found.recipe else None)
         ways.append((Errors.from_means(X, X, near), index))
-    if not ways or np.median(foretold.lengths) > _EXACT[X.dtype.itemsize] * usual:
+    if not ways or np.median(foretold.lengths) > least:
         ways.append((foretold, None))
     rng = np.random.RandomState(_SEED)
     most = min(_TRIED, max(1, _TRIED_NUMBERS // X.shape[1]))
@@ -127,7 +128,7 @@ def refer(X: Any, fitted: Fitted, index: NeighbourIndex, links: sp.csr_array | N
     with AtWork():
         scores = chosen.spread.lengths(errors)
     scores[tried] = alone
-    return Reference(trusted, scores, chosen)
+    return Reference(trusted, np.where(errors.lengths > least, scores, 0), chosen)
 
 
 def _index_of(index: NeighbourIndex, trusted: NDArray[np.bool_]) -> NeighbourIndex:
@@ -152,12 +153,12 @@ def _told_apart(low: FloatArray, high: FloatArray) -> float:
 
 
 def _near_the_middle(X: Any) -> tuple[NDArray[np.bool_], float]:
-    """Samples not much farther from the median of all than is usual, and how far that is."""
+    """Samples not much farther from the median of all than is usual, and the least of errors."""
     distances = distances_from_middle(X)
     usual, deviation = shortest_half(distances)
     near: NDArray[np.bool_] = distances <= usual + _FAR * deviation
     # Where half of the samples are the same, nothing is known of the others.
-    return (near if deviation > 0 else np.ones_like(near)), usual
+    return (near if deviation > 0 else np.ones_like(near)), _EXACT[X.dtype.itemsize] * usual
 
 
 def _neighbours(
