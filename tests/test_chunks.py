@@ -178,6 +178,7 @@ def test_distance_from_optimality_comes_from_what_a_run_leaves(
 def test_a_step_that_is_not_accepted_leaves_nothing() -> None:
     """What its products with X say is of another basis than the present one."""
     basis, codes = start(N, M, K)
+    omega = basis.T @ basis
     objective, none = Objective(Norm(), Norm(), 0.1, 0.1), (np.zeros((0, 1)), np.zeros(0))
     known = []
     with Engine(data(N, M), K) as engine:
@@ -185,11 +186,11 @@ def test_a_step_that_is_not_accepted_leaves_nothing() -> None:
         rows = engine.begin(terms, Rule(DESCEND, 1), prepared(GRAPHS["near"]), None, codes)
         step = functools.partial(rows.solve, 0.1, 0.0, 0.5, 0.1, 1e-10)
         for action in (
-            lambda: rows.measure(basis, basis.T @ basis, 0.1, 0.0), step, rows.restart, step,
+            lambda: rows.measure(basis, omega, 0.1, 0.0), step, rows.restart, step,
             lambda: rows.accept(0.5), rows.restart,
         ):  # fmt: skip
             action()
-            known.append(rows.newton_steps(0.1, lambda *given: none) is not None)
+            known.append(rows.newton_steps(omega, 0.1, lambda *given: none) is not None)
     assert known == [True, False, False, False, True, True]
 
 
