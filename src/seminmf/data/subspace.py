@@ -34,8 +34,6 @@ _SEED = 0
 _WORTH_MAKING = 1e7
 # ... where products with a sparse matrix are this many times slower than those with a dense one.
 _SPARSE_SLOWDOWN = 8
-# Reflections that LAPACK applies together.
-_BLOCK = 32
 # With a graph a fit has so many arrays of codes more, and so many bytes for each stored entry.
 _COPIES, _ENTRY = 2, 48
 
@@ -59,8 +57,8 @@ class _Reflections:
         return np.ascontiguousarray(self._turned("N", found))
 
     def _turned(self, way: str, vectors: FloatArray) -> FloatArray:
-        room = _BLOCK * vectors.shape[1]
-        turned: FloatArray = self._apply("L", way, *self._made, vectors, room)[0]
+        # Room to apply one after the other: for so few vectors blocks of them take longer.
+        turned: FloatArray = self._apply("L", way, *self._made, vectors, vectors.shape[1])[0]
         return turned
 
 

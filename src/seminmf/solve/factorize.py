@@ -372,7 +372,8 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
             if best is None or solution.rank < best.rank:
                 best = solution
         assert best is not None
-        if finish is not None:
+        # Where the distance is known already, there was nothing to drop.
+        if finish is not None and np.isnan(best.kkt_residual):
             finish.drop_parts(best)
             if graph is None:
                 finish.polish(best)
