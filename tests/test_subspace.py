@@ -85,6 +85,29 @@ def test_directions_with_a_basis_in_them() -> None:
     np.testing.assert_allclose(more.engine.storage.X, X @ Q, atol=1e-10 * np.abs(X).max())
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["within", "zero", "repeated", "axes"])
+def test_directions_with_a_basis_that_adds_none(kind: str, dtype: Any) -> None:
+    """There are as many as ever, orthonormal, where nothing of the basis lies beyond the others."""
+    X = data(4_000, 200).astype(dtype)
+    if kind == "axes":
+        X[:, 2 * (4 + module.OVERSAMPLING) :] = 0
+    found = leading_subspace(Space(Engine(X, 4)), 4, np.ones(len(X), dtype))
+    assert found is not None
+    own = found.directions
+    basis = {
+        "within": own @ data(own.shape[1], 4).astype(dtype), "zero": np.zeros((200, 4), dtype),
+        "repeated": np.repeat(data(200, 1), 4, axis=1).astype(dtype), "axes": own[:, :4].copy(),
+    }[kind]  # fmt: skip
+    more = found.holding(basis)
+    Q, precision = more.directions, 1e-12 if dtype is np.float64 else 1e-5
+    assert Q.dtype == more.engine.dtype == dtype
+    np.testing.assert_allclose(Q.T @ Q, np.eye(own.shape[1] + 4), atol=precision)
+    held = more.held
+    assert held is not None
+    np.testing.assert_allclose(Q @ held, basis, atol=10 * precision * np.abs(basis).max())
+
+
 def test_paths_stay_in_the_leading_directions(spaces: list[Space]) -> None:
     """A fit that goes on from another one of the same path is not cheaper in all features."""
     X = data(2_000, 256, rank=8) + 0.1 * data(2_000, 256)

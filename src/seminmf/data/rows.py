@@ -273,23 +273,24 @@ class Rows:
         self._reached = reached  # sums need no products with the basis
         return found.moment, found.gram
 
-    def newton_steps(self, alpha: float, pushed: Pushed) -> FloatArray | None:
+    def newton_steps(self, omega: FloatArray, alpha: float, pushed: Pushed) -> FloatArray | None:
         """Σ h (v − [v − g/h]₊)² and Σ h v² at the current codes, see `compiled.stationarity`.
 
         Reads no X, only the products that the last pass left; None if those are missing or belong
-        to another point, and in single precision, whose range the curvatures h leave.
+        to another point. Computed in double precision, whose range the curvatures h stay in;
+        ``omega`` is that of the current basis in double precision.
         """
-        now, phi, omega = self._current, self._run.phi, self._current.basis.omega
-        if self._reached is not now or len(phi) == 0 or phi.itemsize < 8:
+        now, phi, k = self._current, self._run.phi, len(omega)
+        if self._reached is not now or len(phi) == 0:
             return None
-        structure, k = self._graph.structure, len(omega)
+        structure, weights = self._graph.structure, now.weights.astype(np.float64, copy=False)
 
         def visit(rows: slice) -> FloatArray:
-            own = now.codes[rows]
+            own = now.codes[rows].astype(np.float64, copy=False)
             push, ridge = pushed(own, None if self._share is None else self._share[rows])
             return np.array(
                 newton_steps(
-                    rows.start, own @ omega - phi[rows, :k], now.codes, omega, now.weights,
+                    rows.start, own @ omega - phi[rows, :k], now.codes, omega, weights,
                     structure, now.edges, alpha, push, ridge,
                 )
             )  # fmt: skip

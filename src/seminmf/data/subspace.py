@@ -18,7 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.linalg as la
 
+from .._once import once
 from .._types import FloatArray
 from .compression import Space
 from .engine import Engine
@@ -36,21 +38,51 @@ _SPARSE_SLOWDOWN = 8
 _COPIES, _ENTRY = 2, 48
 
 
+class _Reflections:
+    """Those of Householder that turn orthonormal directions into the first axes."""
+
+    def __init__(self, directions: FloatArray) -> None:
+        self._count = directions.shape[1]
+        make, self._apply = la.get_lapack_funcs(("geqrf", "ormqr"), (directions,))
+        self._made = make(directions)[:2]
+
+    def beyond(self, vectors: FloatArray) -> FloatArray:
+        """As many orthonormal directions, which together with the first ones span the vectors.
+
+        Orthogonal to the first ones also where there is nothing left of the vectors.
+        """
+        found = self._turned("T", vectors)
+        found[self._count :] = np.linalg.qr(found[self._count :])[0]
+        found[: self._count] = 0
+        return np.ascontiguousarray(self._turned("N", found))
+
+    def _turned(self, way: str, vectors: FloatArray) -> FloatArray:
+        # Room to apply one after the other: for so few vectors blocks of them take longer.
+        turned: FloatArray = self._apply("L", way, *self._made, vectors, vectors.shape[1])[0]
+        return turned
+
+
 @dataclass(frozen=True, kw_only=True)
 class Subspace(Space):
     """The span of orthonormal ``directions`` in a wider space; its features are Qᵀx."""
 
     wider: Space
     directions: FloatArray
+    held: FloatArray | None = None
+    """In these directions the basis that they were chosen to hold, if there is one."""
+
+    @once
+    def _reflections(self) -> _Reflections:
+        return _Reflections(self.directions)
 
     def holding(self, basis: FloatArray) -> Subspace:
         """A larger subspace that also contains ``basis``, which is given in the features of X."""
-        own, around = self.directions, self.wider.engine
-        more = np.linalg.qr(np.hstack([own, self.wider.lower(basis)]))[0][:, own.shape[1] :]
-        more = np.ascontiguousarray(more)
+        basis, around = self.wider.lower(basis), self.wider.engine
+        more = self._reflections.beyond(basis)
         features = np.hstack([self.engine.all_rows(), around.times(more)])
         engine = around.beside(features, basis.shape[1], around.squares)
-        return replace(self, engine=engine, directions=np.hstack([own, more]))
+        directions = np.hstack([self.directions, more])
+        return replace(self, engine=engine, directions=directions, held=directions.T @ basis)
 
     def widened(self, basis: FloatArray) -> FloatArray:
         """Convert a basis of this space to the features of the wider one."""
@@ -88,9 +120,7 @@ def _krylov_features(
     features = engine.each(lambda own: np.empty((len(own), 2 * width), dtype), engine.squares)
     drawn = np.random.RandomState(_SEED).standard_normal((m, width)).astype(dtype)
     first = np.linalg.qr(engine.square_times(weights, drawn, features))[0]
-    second = engine.square_times(weights, first, features)
-    # Orthogonalised against the first, also where the second has nothing new to offer.
-    second = np.ascontiguousarray(np.linalg.qr(np.hstack([first, second]))[0][:, width:])
+    second = _Reflections(first).beyond(engine.square_times(weights, first, features))
     features = engine.each(_filled, features, engine.times(second))
     return np.hstack([first, second]), features
 

@@ -41,11 +41,10 @@ def kkt_residual(
     """The larger of r_U and r_V at ``factors`` = (U, V)."""
     objective, basis, codes, _ = objective.with_ordinary(*factors)
     codes = codes if graph is None else graph.with_neighbours(codes)
-    exact = basis.astype(np.float64, copy=False)
-    omega = exact.T @ exact
-    sums = engine.summed(_sums, objective, engine, graph, share, basis, omega, codes, residuals)
+    now = _exact(basis)
+    sums = engine.summed(_sums, objective, engine, graph, share, basis, now.omega, codes, residuals)
     moment, gram, steps = sums[: len(basis)], sums[len(basis) : -2], sums[-2:, 0]
-    return _kkt(objective, Basis.known(exact, omega), moment, gram, steps, rule)
+    return _kkt(objective, now, moment, gram, steps, rule)
 
 
 def kkt_residual_of(
@@ -59,8 +58,18 @@ def kkt_residual_of(
 
     Uses the products that the last pass left; ``moments``, those at the codes, may need a pass.
     """
-    steps = rows.newton_steps(objective.alpha, partial(_pushed, objective))
-    return np.nan if steps is None else _kkt(objective, basis, *moments(), steps, rule)
+    now = basis if basis.U.itemsize == 8 else _exact(basis.U)
+    steps = rows.newton_steps(now.omega, objective.alpha, partial(_pushed, objective))
+    if steps is None:
+        return np.nan
+    moment, gram = (sums.astype(np.float64, copy=False) for sums in moments())
+    return _kkt(objective, now, moment, gram, steps, rule)
+
+
+def _exact(basis: FloatArray) -> Basis:
+    """In double precision, whose range no curvature leaves."""
+    exact = basis.astype(np.float64, copy=False)
+    return Basis.known(exact, exact.T @ exact)
 
 
 def _sums(
@@ -76,7 +85,7 @@ def _sums(
     """The moments at V over the rows of an engine, stacked: m rows, k rows, and two rows that begin
     with numerator and denominator of r_V². ``codes`` may have further rows, of neighbours.
 
-    In double precision, whose range no curvature leaves.
+    In double precision, as Ω.
     """
     codes, k = np.ascontiguousarray(codes), basis.shape[1]
     alpha = float(objective.alpha)

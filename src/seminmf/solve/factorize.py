@@ -229,7 +229,9 @@ class _Beginning:
         """(basis, codes) from which run ``number`` starts in its space."""
         plan, engine = self.plan, space.engine
         if isinstance(plan.init, tuple):
-            return space.lower(plan.init[0].copy()), engine.placed(plan.init[1])
+            held = space.held if isinstance(space, Subspace) else None
+            basis = space.lower(plan.init[0].copy()) if held is None else held
+            return basis, engine.placed(plan.init[1])
         if not looks_at_data(plan, number):
             low = 0.0 if plan.nonnegative else -1.0
             basis, codes = starts.random_start(engine, plan.n_components, self._rng, low)
@@ -368,7 +370,8 @@ def factorize(ground: Ground, plan: Plan, rng: np.random.RandomState) -> tuple[S
             if best is None or solution.rank < best.rank:
                 best = solution
         assert best is not None
-        if finish is not None:
+        # Where the distance is known already, there was nothing to drop.
+        if finish is not None and np.isnan(best.kkt_residual):
             finish.drop_parts(best)
             if graph is None:
                 finish.polish(best)
