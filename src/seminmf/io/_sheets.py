@@ -74,8 +74,8 @@ def read_excel(path: str, format: Format, sheet: str | None, header: bool | None
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise TableError(
-            f"{path} is not an Excel file in the present format, or is damaged ({told_by(error)}); save it as "
-            ".xlsx or .csv."
+            f"{path} is not an Excel file in the present format, or is damaged ({told_by(error)}); "
+            "save it as .xlsx or .csv."
         ) from None
     try:
         titles = [page.title for page in book.worksheets]
