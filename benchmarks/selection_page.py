@@ -170,7 +170,8 @@ def _growth(cases: Cases) -> str:
         "usual start and from a random one: time, and median objective, from 3 parts to as many as "
         f"the paths have. The median time is {np.median(ratios):.2f} of a new fit. Where the usual "
         "start is nearly the end, as on waveform and digits, that fit has one to three iterations, "
-        "and growing costs nearly as much:\n\n" + _table("data | time | objective | time, random | objective, random", lines)
+        "and growing costs nearly as much:\n\n"
+        + _table("data | time | objective | time, random | objective, random", lines)
     )
 
 
