@@ -316,6 +316,25 @@ def test_batches_that_do_not_fit(model: str) -> None:
     assert fitted.n_samples_seen_ == 100
 
 
+def test_parts_beyond_the_range_of_numbers_are_refused() -> None:
+    """Of too many parts some are hardly used, and may be thousands of times as long as X."""
+    refused = 0
+    for seed in range(250, 275):
+        rng = np.random.default_rng(seed)
+        X = (1e35 * np.outer(rng.random(33), rng.normal(size=7))).astype(np.float32)
+        fitted = SemiNMF(8, random_state=0)
+        for batch in (X[:11], X[11:22], X[22:]):
+            before = vars(fitted).copy()
+            try:
+                fitted.partial_fit(batch)
+            except ValueError as error:
+                refused += "components_ are beyond the range of float32" in str(error)
+                assert vars(fitted) == before
+            else:
+                assert np.isfinite(fitted.components_).all()
+    assert refused > 0
+
+
 @pytest.mark.parametrize("bad", [0, -0.5, 1.5, np.nan, "none", True, None])
 def test_forgetting(bad: Any) -> None:
     with pytest.raises(ValueError, match="forgetting must be a number above 0 and not above 1"):

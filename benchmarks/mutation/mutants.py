@@ -443,8 +443,8 @@ PYTHON = [
            "if isinstance(sample_weight, Number):", "if False:", "range"),
     Mutant("any penalty on the codes", "models/validation.py",
            "if value >= MOST_APART[dtype.itemsize][1]:", "if value < 0:", "range"),
-    Mutant("parts of infinity", "models/training.py",
-           "* unit > float(np.finfo(number.dtype).max):", "* unit < 0:", "range"),
+    Mutant("parts of infinity", "models/validation.py",
+           "* unit > float(np.finfo(basis.dtype).max):", "* unit < 0:", "range"),
     Mutant("stationarity without weights", "problem/stationarity.py",
            "weighted = weights[rows, None] * own", "weighted = own", "losses"),
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from .._types import FloatArray
 from .._words import counted
 from .factorization import _Factorization
 from .samples import check_in_memory, check_samples, check_weights, or_as_before
-from .validation import check_batch, check_integer, check_share
+from .validation import check_batch, check_integer, check_range_of_parts, check_share
 
 if TYPE_CHECKING:
     from ..solve.streams import Memory
@@ -123,6 +123,7 @@ class _Streaming(_Factorization):
         rule = basis_rule(self._parts["nonnegative"])
         found = absorb(divided(X, unit), share, now.basis, past, objective, rule, forgetting)
         basis = found.basis.astype(X.dtype)
+        check_range_of_parts(basis, unit)
         self._memory, self._sample_weight = found.memory, None
         self._links = self._member = None
         self._projector = Projector(

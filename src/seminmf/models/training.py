@@ -84,12 +84,7 @@ class Trained:
             return self
         solution, plan, scale = self.solution, self.plan, unit**self.solution.problem.loss.power
         number = solution.basis.dtype.type(unit)
-        if float(np.abs(solution.basis).max()) * unit > float(np.finfo(number.dtype).max):
-            raise ValueError(
-                f"components_ are beyond the range of {solution.basis.dtype} in the units of X, "
-                "because alpha and beta are so far from each other. Rescale X, for example "
-                f'X / {unit:g}, or leave them at "auto".'
-            )
+        check.check_range_of_parts(solution.basis, unit)
         solution.basis, solution.residuals = solution.basis * number, solution.residuals * number
         for name, value, size in (
             ("The objective", max(solution.history), scale), ("alpha_", plan.alpha, scale),

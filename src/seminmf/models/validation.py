@@ -206,6 +206,16 @@ def check_strength_of_penalty(name: str, value: float, dtype: Any) -> None:
         )
 
 
+def check_range_of_parts(basis: FloatArray, unit: float) -> None:
+    """Refuse parts of X / ``unit`` that are beyond the range of their type in the units of X."""
+    if float(np.abs(basis).max()) * unit > float(np.finfo(basis.dtype).max):
+        raise ValueError(
+            f"components_ are beyond the range of {basis.dtype} in the units of X. Rescale X, for "
+            f"example X / {unit:g}. Parts are that long if alpha and beta are far from each other, "
+            "or if there are more parts than the samples need."
+        )
+
+
 def check_start_proportion(init: Any, size: float, dtype: Any) -> None:
     """Check given factors against entries of X of this size."""
     if isinstance(init, str):
